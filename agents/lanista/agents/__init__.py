@@ -1,0 +1,1 @@
+"""Players: networks, learners, experts."""

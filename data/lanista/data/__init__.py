@@ -1,0 +1,1 @@
+"""Episodes, manifests, joins, splits and samplers."""

@@ -1,0 +1,1 @@
+"""Games and the recording of their function calls."""

@@ -1,0 +1,80 @@
+"""Games by id: what a game is, and how one is found."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lanista.envs.errors import InputError
+from lanista.envs.tracing.catalogue import Catalogue, Scheme
+
+if TYPE_CHECKING:
+    import gymnasium
+
+
+@dataclass(frozen=True)
+class Game:
+    """A game that Lanista can instrument, play and judge.
+
+    Attributes:
+        id: What a person types (``crafter``, or ``module:attribute`` for one's own).
+        title: One line about it.
+        seats: Names of its seats.
+        actions: Names of its discrete actions, empty for a continuous action space.
+        observation_shape: Shape of one observation.
+        observation_dtype: NumPy dtype name of one observation.
+        step_cap: Steps after which a play is cut (part of the key and of every report).
+        make: ``make(scheme, patterns)`` returns an instrumented Gymnasium environment. Its
+            ``reset(options={"world": int})`` and ``step`` put ``call_trace`` (a ``CallTrace``),
+            ``step_info`` (numbers of this step, by name) and ``summary`` (counts of this play so
+            far, by name) into ``info``; ``reset`` also puts ``world_fingerprint``. The environment's
+            ``catalogue`` is what its ids mean.
+            ``patterns`` limits what is recorded to the functions that match; ``None`` for all.
+        catalogue: ``catalogue(scheme)`` returns the whole catalogue without playing.
+        engine: ``engine()`` returns ``{"name", "version", "sha256"}``: the engine's version and
+            a hash of its source files.
+        save_restore: Whether the environment has ``save()``, which returns its whole state, and
+            ``restore(state)``.
+    """
+
+    id: str
+    title: str
+    seats: tuple[str, ...]
+    actions: tuple[str, ...]
+    observation_shape: tuple[int, ...]
+    observation_dtype: str
+    step_cap: int
+    make: Callable[..., "gymnasium.Env[Any, Any]"]
+    catalogue: Callable[[Scheme], Catalogue]
+    engine: Callable[[], dict[str, str]]
+    save_restore: bool = False
+
+
+_BUILT_IN = {"crafter": "lanista.envs.crafter.game:CRAFTER"}
+
+
+def game_ids() -> list[str]:
+    """Return the ids of the games that come with Lanista, installed or not."""
+    return sorted(_BUILT_IN)
+
+
+def load_game(game_id: str) -> Game:
+    """Find a game by its id or as ``module:attribute``.
+
+    Raises:
+        InputError: If there is no such game, or what it needs is not installed.
+    """
+    target = _BUILT_IN.get(game_id, game_id)
+    if ":" not in target:
+        known = ", ".join(game_ids())
+        raise InputError(f"No game is named {game_id!r}; there are {known}, or module:attribute.")
+    module_name, _, attribute = target.partition(":")
+    try:
+        game = getattr(importlib.import_module(module_name), attribute)
+    except ImportError as error:
+        raise InputError(f"Game {game_id!r} cannot be imported: {error}.") from error
+    except AttributeError as error:
+        raise InputError(f"Game {game_id!r}: module {module_name} has no {attribute}.") from error
+    if not isinstance(game, Game):
+        raise InputError(f"Game {game_id!r} is a {type(game).__name__}, not a lanista Game.")
+    return game

@@ -1,0 +1,1 @@
+"""Recording which functions of a game are called, step by step."""

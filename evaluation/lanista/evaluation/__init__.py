@@ -1,0 +1,1 @@
+"""Protocols, statistics and reports."""

@@ -1,0 +1,1 @@
+"""Matches, the ledger, opponent pools and ratings."""

@@ -1,0 +1,1 @@
+"""Command line, Ray actors, Tune sweeps and MLflow."""
