@@ -19,7 +19,10 @@ def run_python(code: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("folder", [REPOSITORY, REPOSITORY / "platform", REPOSITORY / "tests"])
 def test_import_platform_is_the_standard_library(folder: Path) -> None:
-    code = "import sys; sys.path.insert(0, ''); import platform; print(platform.system(), platform.__file__)"
+    code = (
+        "import sys; sys.path.insert(0, ''); import platform; "
+        "print(platform.system(), platform.__file__)"
+    )
     system, file = run_python(code, folder).split(" ", 1)
     assert system
     assert not Path(file).is_relative_to(REPOSITORY) or ".venv" in file

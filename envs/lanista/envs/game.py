@@ -27,8 +27,8 @@ class Game:
         make: ``make(scheme, patterns)`` returns an instrumented Gymnasium environment. Its
             ``reset(options={"world": int})`` and ``step`` put ``call_trace`` (a ``CallTrace``),
             ``step_info`` (numbers of this step, by name) and ``summary`` (counts of this play so
-            far, by name) into ``info``; ``reset`` also puts ``world_fingerprint``. The environment's
-            ``catalogue`` is what its ids mean.
+            far, by name) into ``info``; ``reset`` also puts ``world_fingerprint``. The
+            environment's ``catalogue`` is what its ids mean.
             ``patterns`` limits what is recorded to the functions that match; ``None`` for all.
         catalogue: ``catalogue(scheme)`` returns the whole catalogue without playing.
         engine: ``engine()`` returns ``{"name", "version", "sha256"}``: the engine's version and
