@@ -1,0 +1,79 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from lanista.envs.errors import InputError
+from lanista.platform.cli.app import app, main
+from lanista.platform.cli.options import parse_worlds
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    captured = capsys.readouterr()
+    return int(ended.value.code or 0), captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["games", "--colour"], "--colour"),
+        (["games", "--seed", "-1"], "--seed"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert expected in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    import typer
+
+    def leaves(command: object, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+        children = getattr(command, "commands", None)
+        if not children:
+            return [path]
+        return [leaf for name, child in children.items() for leaf in leaves(child, (*path, name))]
+
+    found = leaves(typer.main.get_command(app), ())
+    assert len(found) >= 2
+    for path in found:
+        code, out, _ = run(capsys, *path, "--help")
+        assert code == 0, path
+        assert "Example: lanista" in out, path
+        assert "--json" in out, path
+        assert "--seed" in out, path
+
+
+def test_games_in_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "games", "--json")
+    assert code == 0
+    assert out.count("\n") == 1
+    rows = {row["id"]: row for row in json.loads(out)["games"]}
+    assert set(rows["crafter"]) >= {
+        "id", "seats", "actions", "observations", "functions", "installed",
+    }  # fmt: skip
+
+
+def test_the_program_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "lanista.platform.cli", "--help"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "doctor" in done.stdout
+
+
+def test_worlds_are_lists_and_ranges() -> None:
+    assert parse_worlds("7") == [7]
+    assert parse_worlds("0-3,9") == [0, 1, 2, 3, 9]
+    for bad in ("", "a", "3-1", "1,1", "-4", "1-2-3"):
+        with pytest.raises(InputError, match="Worlds"):
+            parse_worlds(bad)
