@@ -1,0 +1,131 @@
+"""Hiding: a tunnel of two cells, dug into something solid and closed behind the player."""
+
+import numpy as np
+
+from lanista.agents.experts.crafter import gathering
+from lanista.agents.experts.crafter.pathfinding import FAR
+from lanista.agents.experts.crafter.turn import Turn
+from lanista.agents.experts.crafter.worldmap import (
+    DIRECTIONS,
+    MOVES,
+    Cell,
+    Direction,
+    Situation,
+    add,
+    shifted,
+)
+
+_ROOM = 6
+"""A closed room of more cells than this is no hiding place."""
+
+
+def is_enclosed(now: Situation) -> bool:
+    """Say whether the player is in a small room that no creature can enter or is in."""
+    seen = {now.position}
+    waiting = [now.position]
+    while waiting:
+        cell = waiting.pop()
+        for direction in DIRECTIONS:
+            neighbour = add(cell, direction)
+            if neighbour in seen or not now.is_walkable(neighbour):
+                continue
+            if len(seen) == _ROOM or now.thing(neighbour) is not None:
+                return False
+            seen.add(neighbour)
+            waiting.append(neighbour)
+    return True
+
+
+def hide(turn: Turn) -> str | None:
+    """Return the next button towards a closed room.
+
+    Returns:
+        A button, or ``None`` if the player is enclosed already or no place can be found.
+    """
+    now, memory = turn.now, turn.memory
+    if is_enclosed(now):
+        memory.refuge = None
+        return None
+    if closing := _close_behind(now):
+        return closing
+    if not now.has(stone=1) and "stone" not in now.diggable:
+        return None
+    if memory.refuge is None or not _is_sound(now, *memory.refuge):
+        memory.refuge = _find(turn)
+        if memory.refuge is None:
+            return None
+    entry, direction = memory.refuge
+    inner, innermost = add(entry, direction), add(entry, direction, 2)
+    back = (-direction[0], -direction[1])
+    if now.position == innermost:
+        return MOVES[back] if now.has(stone=1) else gathering.collect(turn, "stone")
+    if now.position not in (entry, inner):
+        return turn.ways.walk_to(entry)
+    # Dig both cells, turn round at the far end and close the entry from the near one.
+    return turn.ways.enter(inner if now.position == entry else innermost)
+
+
+def _close_behind(now: Situation) -> str | None:
+    """Lay a stone where that alone closes the room: in front, on the only way in."""
+    front = now.front
+    if not now.has(stone=1) or not now.is_free(front):
+        return None
+    seen = {now.position, front}
+    waiting = [now.position]
+    while waiting:
+        cell = waiting.pop()
+        for direction in DIRECTIONS:
+            neighbour = add(cell, direction)
+            if neighbour in seen or not now.is_walkable(neighbour):
+                continue
+            if len(seen) > _ROOM or now.thing(neighbour) is not None:
+                return None
+            seen.add(neighbour)
+            waiting.append(neighbour)
+    return "place_stone"
+
+
+def _is_sound(now: Situation, entry: Cell, direction: Direction) -> bool:
+    """Say whether the walls around both cells of a tunnel still stand."""
+    side = (direction[1], direction[0])
+    inner, innermost = add(entry, direction), add(entry, direction, 2)
+    walls = [add(entry, direction, 3)]
+    walls += [add(cell, side, times) for cell in (inner, innermost) for times in (-1, 1)]
+    rooms = (inner, innermost)
+    return not any(now.is_walkable(wall) or now.material(wall) == "lava" for wall in walls) and all(
+        now.material(room) in now.diggable or now.is_walkable(room) for room in rooms
+    )
+
+
+def _find(turn: Turn) -> tuple[Cell, Direction] | None:
+    """Find the tunnel that is reached and dug in the fewest steps."""
+    now = turn.now
+    solid = ~(now.walkable | now.mask("lava"))
+    diggable = now.mask(*now.diggable)
+    for cell in turn.guarded:
+        diggable[cell] = False
+    room = diggable | now.free
+    effort = np.where(diggable, 2, 0)
+    has_stone = now.has(stone=1)
+    stone = now.mask("stone")
+    best, plan = FAR, None
+    for direction in DIRECTIONS:
+        dx, dy = direction
+        walls = shifted(solid, (3 * dx, 3 * dy), fill=True)
+        work = np.zeros(solid.shape, dtype=np.int64)
+        rooms = np.ones(solid.shape, dtype=np.bool_)
+        gives_stone = np.full(solid.shape, has_stone)
+        for times in (1, 2):
+            ahead = (times * dx, times * dy)
+            rooms &= shifted(room, ahead, fill=False)
+            work += shifted(effort, ahead, fill=0)
+            gives_stone |= shifted(stone & diggable, ahead, fill=False)
+            for sign in (-1, 1):
+                beside = (ahead[0] + sign * dy, ahead[1] + sign * dx)
+                walls &= shifted(solid, beside, fill=True)
+        good = walls & rooms & gives_stone
+        cost = np.where(good, turn.ways.field.distance + work, FAR)
+        flat = int(cost.argmin())
+        if int(cost.flat[flat]) < best:
+            best, plan = int(cost.flat[flat]), (divmod(flat, now.height), direction)
+    return plan

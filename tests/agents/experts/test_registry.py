@@ -1,0 +1,130 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanista.agents import experts  # by module: pytest collects imported names like tester_hash
+from lanista.agents.experts.parameters import Fraction
+from lanista.agents.experts.registry import Kind, register
+from lanista.envs.errors import InputError
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence([0, 1, 2]))
+
+
+def test_crafter_has_the_whole_family() -> None:
+    assert experts.tester_names("crafter") == ["expert", "noisy", "random", "shuffled", "subgoal"]
+    assert all(experts.tester_summary("crafter", name) for name in experts.tester_names("crafter"))
+
+
+def test_any_game_has_the_random_tester() -> None:
+    assert experts.tester_names("somebody:GAME") == ["random"]
+
+
+def test_an_unknown_tester_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(InputError, match="'exprt'; it has expert, noisy"):
+        experts.make_tester("crafter", "exprt", {}, rng())
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "says"),
+    [
+        ("noisy", {"epsilon": 1.5}, "number from 0 to 1"),
+        ("noisy", {"epsilon": "much"}, "number from 0 to 1"),
+        ("noisy", {"epsilon": True}, "number from 0 to 1"),
+        ("noisy", {"epsilon": float("nan")}, "number from 0 to 1"),
+        ("noisy", {"epsilom": 0.1}, "no parameter 'epsilom'; it has epsilon, stop_steps"),
+        ("expert", {"epsilon": 0.1}, "no parameter 'epsilon'"),
+        ("expert", {"stop_steps": [9, 3]}, "the lower first"),
+        ("expert", {"stop_steps": [0, 3]}, "from 1 on"),
+        ("expert", {"stop_steps": 30}, "two whole numbers"),
+        ("expert", {"stop_steps": "ab"}, "two whole numbers"),
+        ("subgoal", {"subgoals": ["fly"]}, "names fly"),
+        ("subgoal", {"subgoals": []}, "list of names"),
+        ("subgoal", {"subgoals": "wake_up"}, "list of names"),
+        ("subgoal", {"subgoals": ["wake_up", "wake_up"]}, "twice"),
+        ("subgoal", {"count": 23}, "from 1 to 22"),
+        ("subgoal", {"count": 1.0}, "whole number"),
+        ("random", {"repeat": 1}, "from 0 to 0.99"),
+    ],
+)
+def test_wrong_parameters_are_refused(name: str, parameters: dict, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        experts.make_tester("crafter", name, parameters, rng())
+    with pytest.raises(InputError, match=says):
+        experts.tester_hash("crafter", name, parameters)
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        experts.make_tester(
+            "crafter", "subgoal", {"count": 0, "epsilon": 2, "colour": "red"}, rng()
+        )
+    assert len(caught.value.problems) == 3
+
+
+def test_a_hash_tells_parameters_apart_and_takes_defaults_for_what_they_are() -> None:
+    plain = experts.tester_hash("crafter", "noisy", {})
+    assert plain == experts.tester_hash("crafter", "noisy", {"epsilon": 0.1})
+    assert len(plain) == 64
+    others = [
+        experts.tester_hash("crafter", "noisy", {"epsilon": 0.2}),
+        experts.tester_hash("crafter", "noisy", {"stop_steps": [3, 9]}),
+        experts.tester_hash("crafter", "shuffled", {"epsilon": 0.1}),
+    ]
+    assert len({plain, *others}) == 4
+    assert others[1] == experts.tester_hash("crafter", "noisy", {"stop_steps": (3, 9)})
+
+
+def test_a_hash_is_the_same_in_another_process() -> None:
+    code = (
+        "from lanista.agents.experts import tester_hash; print(tester_hash('crafter','noisy',{}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == experts.tester_hash("crafter", "noisy", {})
+
+
+def test_a_tester_of_another_game_can_be_added() -> None:
+    kind = Kind(
+        game="tests:PONG",
+        name="lazy",
+        summary="Mostly random.",
+        factory="lanista.agents.experts.random_play:make_random",
+        parameters={"repeat": Fraction(0.9)},
+    )
+    register(kind)
+    register(kind)
+    assert experts.tester_names("tests:PONG") == ["lazy", "random"]
+    assert experts.tester_names("crafter") == ["expert", "noisy", "random", "shuffled", "subgoal"]
+    with pytest.raises(InputError, match="already"):
+        register(Kind(game="tests:PONG", name="lazy", summary="", factory="a:b"))
+
+
+@given(low=st.integers(1, 500), more=st.integers(0, 500), seed=st.integers(0, 2**32))
+def test_a_drawn_stop_lies_in_its_range(low: int, more: int, seed: int) -> None:
+    stop = experts.drawn_stop({"stop_steps": (low, low + more)}, np.random.default_rng(seed))
+    assert stop is not None
+    assert low <= stop <= low + more
+
+
+def test_both_ends_of_a_stop_range_are_drawn_and_none_draws_nothing() -> None:
+    generator = rng()
+    state = generator.bit_generator.state
+    assert experts.drawn_stop({"epsilon": 0.5}, generator) is None
+    assert generator.bit_generator.state == state
+    assert {experts.drawn_stop({"stop_steps": [2, 3]}, generator) for _ in range(50)} == {2, 3}
+    with pytest.raises(InputError, match="stop_steps"):
+        experts.drawn_stop({"stop_steps": [3, 2]}, generator)
+
+
+def test_importing_the_experts_loads_no_game() -> None:
+    code = (
+        "import sys, lanista.agents.experts as e; e.tester_names('crafter'); "
+        "print([m for m in ('crafter', 'numba', 'scipy', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
