@@ -43,8 +43,16 @@ class GoalProtocol:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "GoalProtocol":
         """Make a protocol of its fields as plain JSON values."""
-        lists = {"goals", "worlds", "goal_base"}
-        return cls(**{name: tuple(v) if name in lists else v for name, v in value.items()})
+        return cls(
+            game=str(value["game"]),
+            goals=tuple(map(str, value["goals"])),
+            episodes=int(value["episodes"]),
+            worlds=tuple(map(int, value["worlds"])),
+            step_cap=int(value["step_cap"]),
+            seed=int(value["seed"]),
+            scheme=str(value["scheme"]),
+            goal_base=tuple(map(str, value["goal_base"])),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,9 +127,7 @@ def plan_units(protocol: GoalProtocol) -> list[Unit]:
     cells = [
         (goal, world) for goal in range(len(protocol.goals)) for world in range(protocol.episodes)
     ]
-    return [
-        Unit(tuple(cells[start : start + _LANES])) for start in range(0, len(cells), _LANES)
-    ]
+    return [Unit(tuple(cells[start : start + _LANES])) for start in range(0, len(cells), _LANES)]
 
 
 def evaluate(
@@ -230,8 +228,7 @@ class _Worker:
                 self._envs[lane].close()
                 self._envs[lane] = self._make_env()
         records = tuple(
-            self._record(cell, episode)
-            for cell, episode in zip(unit.cells, episodes, strict=True)
+            self._record(cell, episode) for cell, episode in zip(unit.cells, episodes, strict=True)
         )
         return _UnitResult(records, shortest_paths(episodes, self._catalogue, self._engine))
 
@@ -247,9 +244,7 @@ class _Worker:
 
     def _play(self, cell: Cell) -> Play:
         name, world = self._protocol.goals[cell[0]], self._protocol.worlds[cell[1]]
-        key = episode_key(
-            self._protocol, self._catalogue, self._engine, self._player, name, world
-        )
+        key = episode_key(self._protocol, self._catalogue, self._engine, self._player, name, world)
         # By name and world rather than by position: a goal's plays stay the same whichever other
         # goals and worlds are judged beside it.
         seed = (self._protocol.seed, _STREAM, zlib.crc32(name.encode()), world)

@@ -138,9 +138,7 @@ def _replay_path(path: RecordedPath) -> ReplayResult:
     catalogue = load_game(path.tape.game).catalogue(path.tape.scheme)
     reached_at = -1
     with contextlib.suppress(InputError):
-        reached_at = int(
-            first_calls(episode, len(catalogue))[catalogue.resolve(path.function)]
-        )
+        reached_at = int(first_calls(episode, len(catalogue))[catalogue.resolve(path.function)])
     difference = _on_the_way(path.tape, episode, path.steps)
     if difference is None and reached_at != path.steps - 1:
         difference = Difference(

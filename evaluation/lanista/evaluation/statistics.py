@@ -139,7 +139,9 @@ def world_means(table: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     known = ~np.isnan(wide)
     counts = known.sum(axis=0)
     sums = np.where(known, wide, 0.0).sum(axis=0)
-    return np.divide(sums, counts, out=np.full(wide.shape[1], np.nan), where=counts > 0)
+    means = np.full(wide.shape[1], np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
 
 
 def paired_difference(
