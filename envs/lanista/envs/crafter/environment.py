@@ -19,7 +19,8 @@ from lanista.envs.tracing.trace import CallTrace
 WORLDS = 2**31
 """Worlds are numbered from 0 to ``WORLDS - 1``."""
 
-_GRID = (9, 9)
+_SMALLEST = 18
+"""Fewest pixels each way: two a cell, which leaves one for the digits of the inventory."""
 
 
 class Crafter(gymnasium.Env[NDArray[np.uint8], np.int64]):  # type: ignore[misc]
@@ -57,7 +58,7 @@ class Crafter(gymnasium.Env[NDArray[np.uint8], np.int64]):  # type: ignore[misc]
         Args:
             render_mode: ``rgb_array``, or ``None`` to do without :meth:`render`.
             length: Steps after which a play is truncated; Crafter's own are 10 000.
-            size: Width and height of an observation in pixels, at least 9 each.
+            size: Width and height of an observation in pixels, at least 18 each.
             render_size: The same for :meth:`render`; ``None`` for that of the observation.
             fast: ``False`` for stock drawing and world generation with nothing but the
                 determinism fixes; same results, much slower.
@@ -71,8 +72,10 @@ class Crafter(gymnasium.Env[NDArray[np.uint8], np.int64]):  # type: ignore[misc]
         if render_mode not in (None, *self.metadata["render_modes"]):
             problems.append(f"Crafter has no render mode {render_mode!r}, only rgb_array.")
         for name, value in (("size", size), ("render_size", render_size or size)):
-            if len(value) != 2 or value[0] < _GRID[0] or value[1] < _GRID[1]:
-                problems.append(f"Crafter's {name} is two numbers from 9 on, not {value!r}.")
+            if len(value) != 2 or min(value) < _SMALLEST:
+                problems.append(
+                    f"Crafter's {name} is two numbers from {_SMALLEST} on, not {value!r}."
+                )
         if problems:
             raise InputError(*problems)
         self.render_mode = render_mode
@@ -150,7 +153,11 @@ class Crafter(gymnasium.Env[NDArray[np.uint8], np.int64]):  # type: ignore[misc]
             return None
         if self.game._step is None:
             raise InputError("Crafter has nothing to draw before the first reset.")
-        picture: NDArray[np.uint8] = self.game.render(tuple(size or self._render_size))
+        observation_size, self.game._size = self.game._size, np.array(size or self._render_size)
+        try:
+            picture: NDArray[np.uint8] = self.game.render()
+        finally:
+            self.game._size = observation_size
         return picture
 
     def semantic(self) -> NDArray[np.uint8]:

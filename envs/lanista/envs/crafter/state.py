@@ -1,6 +1,5 @@
 """Taking a play's whole state out of a game and putting it back, into any game alike."""
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +94,7 @@ def put_state(game: "crafter.Env", state: CrafterState) -> None:
     player = items[state.player]
     for item, description in zip(items, state.objects, strict=True):
         if item is not None and description is not None:
-            vars(item).update(copy.deepcopy(description[1]))
+            vars(item).update({name: _copy(value) for name, value in description[1].items()})
             for link, target in zip(_LINKS, (world, world.random, player), strict=True):
                 if link in vars(item):
                     setattr(item, link, target)
@@ -108,6 +107,11 @@ def put_state(game: "crafter.Env", state: CrafterState) -> None:
 
 def _describe(item: Any) -> tuple[str, dict[str, Any]]:
     attributes = {
-        name: None if name in _LINKS else copy.deepcopy(value) for name, value in vars(item).items()
+        name: None if name in _LINKS else _copy(value) for name, value in vars(item).items()
     }
     return type(item).__name__, attributes
+
+
+def _copy(value: Any) -> Any:
+    """Copy an attribute of an object: an array, a flat dictionary or an immutable value."""
+    return value.copy() if isinstance(value, (np.ndarray, dict)) else value

@@ -21,7 +21,7 @@ MATERIALS = (
 )  # fmt: skip
 GRASS, PATH, COAL, IRON, DIAMOND, LAVA, STONE, SAND, WATER, TREE = range(len(MATERIALS))
 _NOTHING, _COW, _ZOMBIE, _SKELETON = range(4)
-_MOST_DRAWS_PER_CELL = 3
+_MOST_DRAWS_PER_CELL = 3  # ore in rock, which holds no creature; else a tree, then two creatures
 
 _noise3 = internals._noise3
 

@@ -32,7 +32,9 @@ def _textures() -> "engine.Textures":
 
 
 @functools.lru_cache(8)
-def _map_tiles(unit: tuple[int, int]) -> tuple[NDArray[np.uint8], dict[Any, int], dict[str, int]]:
+def _map_tiles(
+    unit: tuple[int, int],
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], dict[Any, int], dict[str, int]]:
     """Draw every material alone and under every object.
 
     Args:
@@ -40,8 +42,8 @@ def _map_tiles(unit: tuple[int, int]) -> tuple[NDArray[np.uint8], dict[Any, int]
 
     Returns:
         The tiles ``uint8[tiles, width, height, 3]``, where tile 0 is the void outside the world;
-        the tile of each material (``None``: not set); and what to add to a material's tile to
-        get the one with an object of that texture on it.
+        the same faded by night; the tile of each material (``None``: not set); and what to add
+        to a material's tile to get the one with an object of that texture on it.
     """
     materials = [None, *constants.materials]
     grounds = np.full((1 + len(materials), *unit, 3), 127, np.uint8)
@@ -55,7 +57,8 @@ def _map_tiles(unit: tuple[int, int]) -> tuple[NDArray[np.uint8], dict[Any, int]
         layers.append(layer)
     ground_of = {name: 1 + index for index, name in enumerate(materials)}
     shift_of = {name: (1 + i) * len(grounds) for i, name in enumerate(_OBJECT_TEXTURES)}
-    return np.concatenate(layers), ground_of, shift_of
+    tiles = np.concatenate(layers)
+    return tiles, _fade_tiles(tiles), ground_of, shift_of
 
 
 @functools.lru_cache(8)
@@ -89,10 +92,36 @@ _NO_NOISE = np.empty((0, 0))
 
 
 @compiled
+def _grey(red: Any, green: Any, blue: Any) -> Any:
+    """Return a pixel's luma with Pillow's 16-bit weights (ITU-R 601-2), an integer 0 to 255."""
+    return (np.int64(red) * 19595 + np.int64(green) * 38470 + np.int64(blue) * 7471 + 0x8000) >> 16
+
+
+@compiled
+def _fade(grey: Any, value: Any) -> Any:
+    """Take 60 % of a channel's colour away, in Pillow's single precision, an integer 0 to 255."""
+    return np.uint8(np.float32(grey) + np.float32(0.4) * np.float32(np.int64(value) - grey))
+
+
+@compiled
+def _fade_tiles(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return ``uint8[tiles, width, height, 3]`` as they look by night, before the tint."""
+    faded = np.empty_like(tiles)
+    for tile in range(tiles.shape[0]):
+        for x in range(tiles.shape[1]):
+            for y in range(tiles.shape[2]):
+                pixel = tiles[tile, x, y]
+                grey = _grey(pixel[0], pixel[1], pixel[2])
+                for channel in range(3):
+                    faded[tile, x, y, channel] = _fade(grey, pixel[channel])
+    return faded
+
+
+@compiled
 def _paint(
     tiles: NDArray[np.uint8],
+    faded: NDArray[np.uint8],
     cells: NDArray[np.int64],
-    rows: int,
     daylight: float,
     noise: NDArray[np.float64],
     vignette: NDArray[np.float64],
@@ -102,8 +131,8 @@ def _paint(
 
     Args:
         tiles: ``uint8[tiles, width, height, 3]``.
-        cells: Tile of each cell, column after column, ``int64[columns * rows]``.
-        rows: Cells in a column.
+        faded: The same tiles as :func:`_fade_tiles` returns them.
+        cells: Tile of each cell, ``int64[columns, rows]``.
         daylight: 0 (night) to 1 (day).
         noise: Night's noise per pixel, empty by day.
         vignette: Share of the noise per pixel at full night, empty by day.
@@ -112,60 +141,49 @@ def _paint(
     Returns:
         ``uint8[columns * width, rows * height, 3]``.
     """
+    columns, rows = cells.shape
     _, width, height, _ = tiles.shape
-    columns = cells.size // rows
     picture = np.empty((columns * width, rows * height, 3), np.uint8)
     darkness = 1 - daylight
     shade = 2 * (0.5 - daylight)
-    night_color = (0.0, 16.0, 64.0)
-    sleep_color = (0.0, 0.0, 16.0)
-    for px in range(columns * width):
-        column, tx = px // width, px % width
-        for py in range(rows * height):
-            row, ty = py // height, py % height
-            pixel = tiles[cells[column * rows + row], tx, ty]
-            red, green, blue = pixel[0], pixel[1], pixel[2]
-            night = (red, green, blue)
-            if noise.size:
-                mask = shade * vignette[px, py]
-                grey_noise = mask * noise[px, py]
-                night = (
-                    np.uint8((1 - mask) * red + grey_noise),
-                    np.uint8((1 - mask) * green + grey_noise),
-                    np.uint8((1 - mask) * blue + grey_noise),
-                )
-            grey = _grey(night[0], night[1], night[2])
-            lit_red = daylight * red + darkness * (
-                0.5 * _fade(grey, night[0]) + 0.5 * night_color[0]
-            )
-            lit_green = daylight * green + darkness * (
-                0.5 * _fade(grey, night[1]) + 0.5 * night_color[1]
-            )
-            lit_blue = daylight * blue + darkness * (
-                0.5 * _fade(grey, night[2]) + 0.5 * night_color[2]
-            )
-            if sleeping:
-                grey = _grey(np.uint8(lit_red), np.uint8(lit_green), np.uint8(lit_blue))
-                lit_red = 0.5 * grey + 0.5 * sleep_color[0]
-                lit_green = 0.5 * grey + 0.5 * sleep_color[1]
-                lit_blue = 0.5 * grey + 0.5 * sleep_color[2]
-            picture[px, py, 0] = np.uint8(lit_red)
-            picture[px, py, 1] = np.uint8(lit_green)
-            picture[px, py, 2] = np.uint8(lit_blue)
+    for column in range(columns):
+        for row in range(rows):
+            tile = cells[column, row]
+            for tile_x in range(width):
+                x = column * width + tile_x
+                for tile_y in range(height):
+                    y = row * height + tile_y
+                    red, green, blue = (
+                        tiles[tile, tile_x, tile_y, 0],
+                        tiles[tile, tile_x, tile_y, 1],
+                        tiles[tile, tile_x, tile_y, 2],
+                    )
+                    if noise.size:
+                        mask = shade * vignette[x, y]
+                        speck = mask * noise[x, y]
+                        noisy_red = np.uint8((1 - mask) * red + speck)
+                        noisy_green = np.uint8((1 - mask) * green + speck)
+                        noisy_blue = np.uint8((1 - mask) * blue + speck)
+                        grey = _grey(noisy_red, noisy_green, noisy_blue)
+                        dark_red = _fade(grey, noisy_red)
+                        dark_green = _fade(grey, noisy_green)
+                        dark_blue = _fade(grey, noisy_blue)
+                    else:
+                        dark_red = faded[tile, tile_x, tile_y, 0]
+                        dark_green = faded[tile, tile_x, tile_y, 1]
+                        dark_blue = faded[tile, tile_x, tile_y, 2]
+                    # The night is tinted half with (0, 16, 64), a sleeper's eyes with (0, 0, 16).
+                    red = np.uint8(daylight * red + darkness * (0.5 * dark_red))
+                    green = np.uint8(daylight * green + darkness * (0.5 * dark_green + 8.0))
+                    blue = np.uint8(daylight * blue + darkness * (0.5 * dark_blue + 32.0))
+                    if sleeping:
+                        half_grey = 0.5 * _grey(red, green, blue)
+                        red, green = np.uint8(half_grey), np.uint8(half_grey)
+                        blue = np.uint8(half_grey + 8.0)
+                    picture[x, y, 0] = red
+                    picture[x, y, 1] = green
+                    picture[x, y, 2] = blue
     return picture
-
-
-@compiled
-def _grey(red: Any, green: Any, blue: Any) -> Any:
-    """Return a pixel's luma with Pillow's 16-bit weights (ITU-R 601-2), an integer 0 to 255."""
-    return (np.int64(red) * 19595 + np.int64(green) * 38470 + np.int64(blue) * 7471 + 0x8000) >> 16
-
-
-@compiled
-def _fade(grey: Any, value: Any) -> Any:
-    """Take 60 % of a channel's colour away, in Pillow's single precision, an integer 0 to 255."""
-    factor = np.float32(0.4)
-    return np.int64(np.float32(grey) + factor * np.float32(np.int64(value) - grey))
 
 
 class FastLocalView:
@@ -183,7 +201,7 @@ class FastLocalView:
     ) -> NDArray[np.uint8]:
         """Draw the surroundings of ``player``, ``uint8[width, height, 3]``; ``unit`` in pixels."""
         tile_width, tile_height = int(unit[0]), int(unit[1])
-        tiles, ground_of, shift_of = _map_tiles((tile_width, tile_height))
+        tiles, faded, ground_of, shift_of = _map_tiles((tile_width, tile_height))
         world, columns, rows = self._world, self._columns, self._rows
         width, height = world.area
         x, y = player.pos.tolist()
@@ -204,9 +222,8 @@ class FastLocalView:
             shape = columns * tile_width, rows * tile_height
             noise = night_noise(self._game._seed, self._game._step, shape)
             vignette = _vignette(*shape)
-        return _paint(
-            tiles, np.array(cells), rows, daylight, noise, vignette, bool(player.sleeping)
-        )
+        grid = np.array(cells).reshape(columns, rows)
+        return _paint(tiles, faded, grid, daylight, noise, vignette, bool(player.sleeping))
 
 
 class FastItemView:
@@ -250,3 +267,5 @@ def use_fast_views(game: "crafter.Env") -> None:
     game._local_view = FastLocalView(game)
     game._item_view = FastItemView(game)
     game._sem_view = _NoSemanticView(game)
+    # Its maximum is taken once per object and step, which is slow on an array.
+    game._view = tuple(int(cells) for cells in game._view)
