@@ -34,7 +34,7 @@ class EncodedEpisode:
         row: What the manifest says of it; plain JSON values.
         calls: How often each function was called: ``[id, steps with it, whole steps with it,
             calls]`` in rising order of ids. A step that a fault broke off is not whole.
-        payload: The bytes of its file.
+        payload: The bytes of its file; empty in one read back from there.
     """
 
     row: dict[str, Any]
@@ -108,7 +108,7 @@ def read_row(payload: bytes, file: str) -> EncodedEpisode:
     row["file"] = file
     row["sha256"] = hashlib.sha256(payload).hexdigest()
     row["bytes"] = len(payload)
-    return EncodedEpisode(row, described["calls"], payload)
+    return EncodedEpisode(row, described["calls"], b"")
 
 
 def decode_episode(payload: bytes, file: str, *, observations: bool = True) -> Episode:
@@ -282,8 +282,6 @@ def _write_table(
         compression_level=_COMPRESSION_LEVEL,
         use_dictionary=False,
         write_statistics=False,
-        # Large pages let the compressor see one frame's likeness to those before it.
-        data_page_size=4 << 20,
     )
     return bytes(sink.getvalue())
 
@@ -301,8 +299,8 @@ def _action_column(actions: NDArray[Any]) -> Any:
     if actions.ndim == 1:
         return _with_null(pa.array(actions))
     width = int(np.prod(actions.shape[1:]))
-    flat = pa.array(actions.reshape(-1))
-    return _with_null(pa.FixedSizeListArray.from_arrays(flat, width))
+    offsets = pa.array(np.arange(len(actions) + 1, dtype=np.int32) * width)
+    return _with_null(pa.ListArray.from_arrays(offsets, pa.array(actions.reshape(-1))))
 
 
 def _with_null(column: Any) -> Any:
@@ -350,7 +348,7 @@ def _fixed_array(column: Any, form: list[Any]) -> NDArray[Any]:
         width = joined.type.byte_width
         data = np.frombuffer(joined.buffers()[1] or b"", dtype=np.uint8)
         flat = data[joined.offset * width : (joined.offset + len(joined)) * width].view(dtype)
-    elif pa.types.is_fixed_size_list(joined.type):
+    elif pa.types.is_list(joined.type):
         flat = joined.flatten().to_numpy(zero_copy_only=False)
     else:
         flat = joined.to_numpy(zero_copy_only=False)

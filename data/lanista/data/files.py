@@ -87,3 +87,9 @@ def _sync_folder(folder: Path) -> None:
         pass
     finally:
         os.close(handle)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Delete what writers that were killed left half written; only for the one writer."""
+    for leftover in folder.rglob(f"{TEMPORARY}*"):
+        leftover.unlink(missing_ok=True)

@@ -142,7 +142,13 @@ def hash_manifest(manifest: Mapping[str, Any]) -> str:
         {name: item for name, item in row.items() if name not in _WHERE_STORED}
         for row in manifest["episodes"]
     ]
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    return hash_json(value)
+
+
+def hash_json(value: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a JSON object without its own ``sha256``."""
+    content = {name: item for name, item in value.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _totals(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

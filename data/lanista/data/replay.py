@@ -30,7 +30,7 @@ def replay_episode(
     Raises:
         InputError: If the game is not there, or shows or calls anything else than was recorded.
     """
-    env = _environment(episode.key.game, scheme, None if only is None else tuple(only))
+    env = environment_for(episode.key.game, scheme, None if only is None else tuple(only))
     again = play_again(env, episode)
     assert again.observations is not None
     if hash_array(again.observations) != observations_sha256:
@@ -56,5 +56,6 @@ def play_again(env: Any, episode: Episode) -> Episode:
 
 
 @lru_cache(maxsize=2)
-def _environment(game_id: str, scheme: Scheme, only: tuple[str, ...] | None) -> Any:
+def environment_for(game_id: str, scheme: Scheme, only: tuple[str, ...] | None) -> Any:
+    """Return the game to replay in; kept open, since making one anew takes longer than a play."""
     return load_game(game_id).make(scheme, only)

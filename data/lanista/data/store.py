@@ -10,13 +10,12 @@ from lanista.data.episode import Episode
 from lanista.data.episode_file import (
     EncodedEpisode,
     ObservationMode,
-    content_hash,
     decode_episode,
     encode_episode,
     read_row,
 )
 from lanista.data.files import TEMPORARY, read_json, write_atomically, write_json
-from lanista.data.manifest import Tally, check_header, hash_manifest, make_header
+from lanista.data.manifest import Tally, check_header, hash_json, hash_manifest, make_header
 from lanista.data.split import check_split, split_of
 from lanista.envs.errors import InputError
 from lanista.envs.game import Game, load_game
@@ -76,11 +75,7 @@ class EpisodeStore:
         _observation_mode(header)
         if (path / HEADER_FILE).exists():
             store = cls.open(path)
-            for name, value in header.items():
-                if store.header[name] != value:
-                    raise InputError(
-                        f"{path} holds a store made with another {name}; choose another folder."
-                    )
+            _refuse_other(path, store.header, header)
             return store
         if path.exists() and (not path.is_dir() or _visible(path)):
             raise InputError(f"{path} holds something that is no episode store.")
@@ -118,7 +113,9 @@ class EpisodeStore:
             self._manifest = self._tally.manifest(self.header)
             saved = self.path / ACTION_DEPENDENT_FILE
             if saved.exists():
-                self._manifest["goals"]["action_dependent"] = read_json(saved)
+                found = read_json(saved)
+                check_action_dependent(found, saved)
+                self._manifest["goals"]["action_dependent"] = found
         return self._manifest
 
     @property
@@ -160,6 +157,10 @@ class EpisodeStore:
         """Return (episode_id, seat) of every record, sorted by world."""
         return [(row["episode_id"], row["key"]["seat"]) for row in self._tally.sorted_rows()]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the manifest's row of every record, sorted by world."""
+        return self._tally.sorted_rows()
+
     def __contains__(self, key: object) -> bool:
         return key in self._tally.rows
 
@@ -179,7 +180,7 @@ class EpisodeStore:
     def add_encoded(self, encoded: EncodedEpisode) -> bool:
         """Write an episode that was encoded elsewhere, such as by a worker; see :meth:`add`."""
         row = encoded.row
-        self._check_row(row, row["file"])
+        check_row(row, str(row["file"]), self.header)
         known = self._tally.rows.get((row["episode_id"], row["key"]["seat"]))
         if known is not None:
             if known["content_sha256"] != row["content_sha256"]:
@@ -260,20 +261,28 @@ class EpisodeStore:
 
     def save_action_dependent(self, value: Mapping[str, Any]) -> None:
         """Keep goals that were found by counterfactual play, beside and in the manifest."""
-        write_json(self.path / ACTION_DEPENDENT_FILE, dict(value))
+        named = {**value, "sha256": hash_json(value)}
+        write_json(self.path / ACTION_DEPENDENT_FILE, named)
         self._manifest = None
         self._write_manifest("closed" if self._closed else "open")
 
-    def _check_row(self, row: Mapping[str, Any], file: str) -> None:
-        key, header = row["key"], self.header
-        for name, found, wanted in (
-            ("game", key["game"], header["game"]),
-            ("engine version", key["engine_version"], header["engine"]["version"]),
-            ("engine source", key["engine_sha256"], header["engine"]["sha256"]),
-            ("catalogue", key["catalogue_sha256"], header["catalogue_sha256"]),
-        ):
-            if found != wanted:
-                raise InputError(f"{file} is of {name} {found!r}, the store of {wanted!r}.")
+    def check_files(self) -> None:
+        """Refuse a store some of whose files are gone or cut short; quick, it reads none.
+
+        Raises:
+            InputError: One line a file.
+        """
+        problems = []
+        for row in self.rows():
+            path = self.path / str(row["file"])
+            if not path.is_file() or path.stat().st_size != row["bytes"]:
+                state = "truncated" if path.is_file() else "missing"
+                problems.append(
+                    f"{path} is {state}: lanista data verify {self.path} --quarantine sets it "
+                    "aside, then the recording can go on."
+                )
+        if problems:
+            raise InputError(*problems)
 
     def _take_up(self) -> None:
         """Take up the files that an interrupted recording finished but did not list."""
@@ -283,7 +292,7 @@ class EpisodeStore:
             if file in known or path.name.startswith(TEMPORARY):
                 continue
             encoded = read_row(path.read_bytes(), file)
-            self._check_row(encoded.row, file)
+            check_row(encoded.row, file, self.header)
             self._tally.add(encoded)
 
     def _write_manifest(self, state: str) -> None:
@@ -310,6 +319,39 @@ def read_checked(folder: Path, row: Mapping[str, Any]) -> bytes:
     return payload
 
 
+def check_row(row: Mapping[str, Any], file: str, header: Mapping[str, Any]) -> None:
+    """Refuse an episode of another game, engine or catalogue than the store's.
+
+    Raises:
+        InputError: If it is.
+    """
+    key = row["key"]
+    for name, found, wanted in (
+        ("game", key["game"], header["game"]),
+        ("engine version", key["engine_version"], header["engine"]["version"]),
+        ("engine source", key["engine_sha256"], header["engine"]["sha256"]),
+        ("catalogue", key["catalogue_sha256"], header["catalogue_sha256"]),
+    ):
+        if found != wanted:
+            raise InputError(f"{file} is of {name} {found!r}, the store of {wanted!r}.")
+
+
+def check_action_dependent(value: Any, path: Path) -> tuple[int, ...]:
+    """Return the goals in a file of goals found by counterfactual play.
+
+    Raises:
+        InputError: If it is altered or lacks something.
+    """
+    try:
+        altered = hash_json(value) != value["sha256"]
+        goals = tuple(int(goal) for goal in value["ids"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path} is corrupt: it lacks {error}.") from error
+    if altered:
+        raise InputError(f"{path} is altered: it does not match its own hash.")
+    return goals
+
+
 def check_manifest(manifest: Any, header: Mapping[str, Any], path: Path) -> None:
     """Refuse a manifest that is not what was once written for this header.
 
@@ -326,10 +368,17 @@ def check_manifest(manifest: Any, header: Mapping[str, Any], path: Path) -> None
         raise InputError(f"{path} is altered: it does not match its own hash.")
 
 
-def content_matches(episode: Episode, row: Mapping[str, Any]) -> bool:
-    """Return whether an episode is the one that a manifest's row describes."""
-    found = content_hash(episode, str(row["observations_sha256"]))
-    return found == str(row["content_sha256"])
+def _refuse_other(path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Refuse to go on with a store that was made with other arguments; says with which."""
+    for name, value in wanted.items():
+        if found[name] == value:
+            continue
+        what = name
+        if name == "recipe":
+            keys = sorted(found[name].keys() | value.keys())
+            other = [key for key in keys if found[name].get(key) != value.get(key)]
+            what = f"recipe ({', '.join(other)})"
+        raise InputError(f"{path} holds a recording with another {what}; choose another folder.")
 
 
 def _observation_mode(header: Mapping[str, Any]) -> ObservationMode:
