@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_set = object.__setattr__
+
 
 class CallTrace:
     """The ordered ids of the functions called during one step, with repetition.
@@ -29,6 +31,22 @@ class CallTrace:
         narrow = wide.astype(np.uint16 if not wide.size or wide.max() <= 0xFFFF else np.uint32)
         narrow.flags.writeable = False
         object.__setattr__(self, "ids", narrow)
+
+    @classmethod
+    def from_buffer(cls, data: bytes, width: int) -> "CallTrace":
+        """Make a trace of ids that lie end to end in memory, in the machine's byte order.
+
+        This is the fast way for a recorder; the trace shares the memory.
+
+        Args:
+            data: The ids.
+            width: Bytes of each id: 2 or 4.
+        """
+        if width != 2:
+            return cls(np.frombuffer(data, np.uint32))
+        trace = cls.__new__(cls)
+        _set(trace, "ids", np.frombuffer(data, np.uint16))
+        return trace
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a CallTrace is a value: its {name} cannot be set")

@@ -1,0 +1,267 @@
+"""Putting the records into running modules and taking them out again."""
+
+import gc
+import importlib.abc
+import importlib.machinery
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+from lanista.envs.tracing.definitions import is_function
+from lanista.envs.tracing.modules import Module
+from lanista.envs.tracing.monitoring import monitor, stop_monitoring
+from lanista.envs.tracing.plan import Plan
+from lanista.envs.tracing.rewriting import (
+    ClassTable,
+    CodePair,
+    Sink,
+    all_codes,
+    definition_codes,
+    rewrite,
+)
+
+
+class Instrumentation:
+    """The records of one plan in this process.
+
+    Functions that exist get other code (``f.__code__``), so instances, bound methods and wrapped
+    functions that hold them record at once; functions that they make later come with it. Modules
+    that are imported later get theirs when they are loaded.
+
+    Attributes:
+        plan: What is recorded.
+        sink: The list that every record is appended to, one encoded id each.
+        users: How many tracers have it installed.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.sink = Sink()
+        self.users = 0
+        self.width = 2 if len(plan.catalogue) <= 0x10000 else 4
+        self._finder = _Finder(self)
+        self._pieces: dict[tuple[str, int], bytes] = {}
+        self._tables: dict[tuple[str, int], ClassTable] = {}
+        self._swapped: dict[int, tuple[CodeType, CodeType]] = {}
+        self._functions: list[weakref.ref[FunctionType]] = []
+        self._monitored: list[CodeType] = []
+        self._numbers: dict[int, int] = {}
+        for place, rule in plan.rules.items():
+            if rule.varies:
+                self._tables[place] = ClassTable(self._encode(rule.default))
+            else:
+                self._pieces[place] = self._encode(rule.default)
+
+    def put_in(self) -> None:
+        """Record from now on."""
+        sys.meta_path.insert(0, self._finder)
+        loaded = [sys.modules.get(name) for name in self.plan.modules]
+        self.instrument([module for module in loaded if isinstance(module, ModuleType)])
+
+    def take_out(self) -> None:
+        """Put every function back as it was."""
+        if self._finder in sys.meta_path:
+            sys.meta_path.remove(self._finder)
+        kept = [function for ref in self._functions if (function := ref()) is not None]
+        namespaces = {
+            id(vars(module))
+            for name in self.plan.modules
+            if (module := sys.modules.get(name)) is not None
+        }
+        for function in (*kept, *_functions_of(namespaces)):
+            swapped = self._swapped.get(id(function.__code__))
+            if swapped is not None:
+                function.__code__ = swapped[1]
+        stop_monitoring(self._monitored)
+        self._swapped.clear()
+        self._functions.clear()
+        self._monitored.clear()
+        self._numbers.clear()
+        self.sink.clear()
+        for table in self._tables.values():
+            table.clear()
+
+    def instrument(self, modules: Sequence[ModuleType]) -> None:
+        """Put the records into modules that are loaded."""
+        for module in modules:
+            self._fill_tables(module)
+        live: dict[str, list[FunctionType]] = {module.__name__: [] for module in modules}
+        spaces = {id(vars(module)): module for module in modules}
+        skipped = {id(item) for module in modules for item in _compiled_elsewhere(module)}
+        for function in _functions_of(set(spaces)):
+            if id(function) not in skipped:
+                live[spaces[id(function.__globals__)].__name__].append(function)
+        for module in modules:
+            name = module.__name__
+            found = self.plan.modules[name]
+            if self.plan.catalogue.scheme == "edge" or found.tree is None:
+                wanted = {index for (where, index) in self.plan.rules if where == name}
+                self._watch(found, live[name], wanted)
+            else:
+                self._swap(found, live[name], getattr(module.__spec__, "origin", None))
+
+    def _encode(self, function_id: int | None) -> bytes:
+        # An empty piece stands for a call that is not recorded: it adds nothing to the joined ids.
+        return b"" if function_id is None else function_id.to_bytes(self.width, sys.byteorder)
+
+    def _fill_tables(self, module: ModuleType) -> None:
+        for place, table in self._tables.items():
+            rule = self.plan.rules[place]
+            if place[0] == module.__name__:
+                own = _find_class(module, self.plan.owners[place])
+                if own is not None:
+                    table[own] = table.default
+            for key, function_id in rule.by_class.items():
+                if key[0] == module.__name__:
+                    found = _find_class(module, key[1])
+                    if found is not None:
+                        table[found] = self._encode(function_id)
+
+    def _swap(
+        self, module: Module, functions: Sequence[FunctionType], filename: str | None
+    ) -> None:
+        name = module.name
+        rewritten = rewrite(
+            module,
+            {index: rule for (where, index), rule in self.plan.rules.items() if where == name},
+            self.sink,
+            {index: piece for (where, index), piece in self._pieces.items() if where == name},
+            {index: table for (where, index), table in self._tables.items() if where == name},
+            filename,
+        )
+        by_code = {pair.original: pair for pair in rewritten.pairs}
+        by_place: dict[tuple[str, int], list[CodePair]] = {}
+        for pair in rewritten.pairs:
+            place = (pair.original.co_qualname, pair.original.co_firstlineno)
+            by_place.setdefault(place, []).append(pair)
+            self._swapped[id(pair.recording)] = (pair.recording, pair.original)
+        for function in functions:
+            code = function.__code__
+            found = by_code.get(code)
+            if found is None:
+                # Compiled by another (pytest and coverage change code): known by its place alone.
+                alike = by_place.get((code.co_qualname, code.co_firstlineno), [])
+                found = alike[0] if len(alike) == 1 and _alike(code, alike[0].original) else None
+            if found is not None:
+                self._swapped[id(found.recording)] = (found.recording, code)
+                function.__code__ = found.recording
+                self._functions.append(weakref.ref(function))
+        if rewritten.failed:
+            self._watch(module, functions, set(rewritten.failed))
+
+    def _watch(self, module: Module, functions: Sequence[FunctionType], wanted: set[int]) -> None:
+        """Record the definitions wanted through ``sys.monitoring``."""
+        indices = definition_codes(module)
+        handlers: list[tuple[CodeType, Callable[[CodeType], None]]] = []
+        seen: set[int] = set()
+        for function in functions:
+            for code in all_codes(function.__code__):
+                index = indices.get(code) if is_function(code) else None
+                if index is None or index not in wanted or id(code) in seen:
+                    continue
+                seen.add(id(code))
+                handlers.append((code, self._handler((module.name, index), code)))
+        self._monitored.extend(code for code, _ in handlers)
+        monitor(handlers)
+
+    def _handler(self, place: tuple[str, int], code: CodeType) -> Callable[[CodeType], None]:
+        sink = self.sink
+        if self.plan.catalogue.scheme == "edge":
+            number = self.plan.rules[place].default
+            assert number is not None
+            self._numbers[id(code)] = number
+            encoded = [self._encode(row[number]) for row in self.plan.edges]
+            numbers = self._numbers
+
+            def record_edge(_: CodeType) -> None:
+                frame: FrameType | None = sys._getframe(2).f_back  # noqa: SLF001
+                while frame is not None and id(frame.f_code) not in numbers:
+                    frame = frame.f_back
+                sink.append(encoded[0 if frame is None else numbers[id(frame.f_code)] + 1])
+
+            return record_edge
+        table = self._tables.get(place)
+        if table is None:
+            piece = self._pieces[place]
+            return lambda _: sink.append(piece)
+        by_instance = self.plan.rules[place].binding == "instance"
+
+        def record_class(started: CodeType) -> None:
+            first = sys._getframe(2).f_locals[started.co_varnames[0]]  # noqa: SLF001
+            sink.append(table[type(first) if by_instance else first])
+
+        return record_class
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Lets the other finders find a module, and puts the records in when it has been loaded."""
+
+    def __init__(self, instrumentation: Instrumentation) -> None:
+        self.instrumentation = instrumentation
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in self.instrumentation.plan.modules:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                self._follow(spec)
+                return spec
+        return None
+
+    def _follow(self, spec: importlib.machinery.ModuleSpec) -> None:
+        loader: Any = spec.loader
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return
+
+        def execute_and_record(module: ModuleType) -> None:
+            execute(module)
+            if self in sys.meta_path:
+                self.instrumentation.instrument([module])
+
+        # A loader belongs to one spec; where it is shared (a class), it is left alone.
+        if not isinstance(loader, type):
+            loader.exec_module = execute_and_record
+
+
+def _find_class(module: ModuleType, qualname: str) -> type | None:
+    found: Any = module
+    for part in qualname.split("."):
+        found = vars(found).get(part) if hasattr(found, "__dict__") else None
+    if isinstance(found, type) and found.__qualname__ == qualname:
+        return found if found.__module__ == module.__name__ else None
+    return None
+
+
+def _alike(code: CodeType, other: CodeType) -> bool:
+    names = ("co_varnames", "co_freevars", "co_argcount", "co_kwonlyargcount")
+    return all(
+        getattr(code, name)[: code.co_argcount] == getattr(other, name)[: other.co_argcount]
+        if name == "co_varnames"
+        else getattr(code, name) == getattr(other, name)
+        for name in names
+    )
+
+
+def _functions_of(namespaces: set[int]) -> Iterator[FunctionType]:
+    """Yield every function whose globals are one of these namespaces, wherever it is held."""
+    for item in gc.get_objects():
+        if type(item) is FunctionType and id(item.__globals__) in namespaces:
+            yield item
+
+
+def _compiled_elsewhere(module: ModuleType) -> Iterator[FunctionType]:
+    """Yield functions that a compiler (Numba) reads: it knows nothing of the record."""
+    for value in list(vars(module).values()):
+        holders = [value, *vars(value).values()] if isinstance(value, type) else [value]
+        for holder in holders:
+            inner = vars(holder).get("py_func") if hasattr(holder, "__dict__") else None
+            if isinstance(inner, FunctionType):
+                yield inner
