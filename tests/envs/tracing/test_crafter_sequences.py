@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Self
 
 import crafter
 import numpy as np
@@ -21,8 +21,18 @@ TOOL = 2
 Place = tuple[str, str, int]
 
 
+_places: dict[int, tuple[CodeType, Place | None]] = {}
+
+
 def place_of(code: CodeType) -> Place | None:
     """Where a code object comes from, found without Lanista; None if it is no Crafter function."""
+    found = _places.get(id(code))
+    if found is None:
+        found = _places[id(code)] = (code, find_place(code))
+    return found[1]
+
+
+def find_place(code: CodeType) -> Place | None:
     path = Path(code.co_filename)
     if not path.is_relative_to(FOLDER / "crafter") or not code.co_flags & 1:
         return None
@@ -38,7 +48,7 @@ class MonitoringRecorder:
         self.calls: list[Place] = []
         self.wanted = wanted
 
-    def __enter__(self) -> "MonitoringRecorder":
+    def __enter__(self) -> Self:
         sys.monitoring.use_tool_id(TOOL, "test")
         sys.monitoring.register_callback(TOOL, sys.monitoring.events.PY_START, self.started)
         sys.monitoring.set_events(TOOL, sys.monitoring.events.PY_START)
@@ -109,7 +119,7 @@ def test_class_equals_the_type_of_self_that_a_profiler_sees() -> None:
         place = place_of(frame.f_code)
         if place is None or not is_game_logic(place) or frame.f_lasti > 20:
             return
-        file, qualname, _ = place
+        _, qualname, _ = place
         self = frame.f_locals.get("self")
         nested = "<locals>" in qualname
         known = self is not None and not nested and not qualname.startswith("staticproperty")
