@@ -10,10 +10,13 @@ _PLACES = {
     "Interval": "statistics",
     "RecordedPath": "paths",
     "ReplayResult": "replay",
+    "ReportInput": "report",
+    "collect_report_input": "report",
     "default_worlds": "protocol",
     "evaluate": "protocol",
     "replay": "replay",
     "shortest_paths": "paths",
+    "write_report": "report",
 }
 
 

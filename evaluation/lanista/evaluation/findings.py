@@ -88,8 +88,8 @@ class Finding:
     def of(
         cls, episode: Episode, catalogue: Catalogue, engine: Mapping[str, str]
     ) -> "Finding | None":
-        """Return what an episode found, ``None`` where nothing broke."""
-        if episode.fault is None:
+        """Return what an episode found, ``None`` where the game did not break."""
+        if episode.fault is None or episode.fault.kind == "player":
             return None
         first = max(0, episode.steps - _SHOWN_STEPS)
         calls = tuple(

@@ -1,0 +1,111 @@
+"""Learning curves as SVG that takes its text and line colours from the page around it."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lanista.evaluation.report.inputs import AgentReport
+
+PALETTE = ("#3b76c4", "#d9772b", "#2f9e6e", "#b0559a", "#8a8330", "#6f6fd1")
+_INK, _LINE = "#010203", "#040506"
+_PANELS = 6
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """What a line of the charts stands for.
+
+    Attributes:
+        name: Name of the group.
+        colour: Its colour; one a learner.
+        dashed: Whether its line is dashed: *Simple* agents'.
+    """
+
+    name: str
+    colour: str
+    dashed: bool
+
+
+def legend(agents: Sequence[AgentReport]) -> list[LegendEntry]:
+    """Give each learner a colour; *Simple* agents are dashed, further encoders get their own."""
+    entries: dict[str, LegendEntry] = {}
+    colours: dict[str, str] = {}
+    for agent in agents:
+        if agent.group in entries:
+            continue
+        simple = agent.variant == "simple"
+        taken = any(
+            entry.colour == colours.get(agent.algorithm) and not entry.dashed
+            for entry in entries.values()
+        )
+        if agent.algorithm not in colours or (taken and not simple):
+            used = {entry.colour for entry in entries.values()}
+            free = [colour for colour in PALETTE if colour not in used] or list(PALETTE)
+            colour = free[0]
+            colours.setdefault(agent.algorithm, colour)
+        else:
+            colour = colours[agent.algorithm]
+        entries[agent.group] = LegendEntry(agent.group, colour, simple)
+    return list(entries.values())
+
+
+def learning_curves(agents: Sequence[AgentReport]) -> str:
+    """Draw one panel a metric, one thin line a seed; an empty string where there are no curves."""
+    metrics = sorted({name for agent in agents for name, points in agent.curves.items() if points})
+    if not metrics:
+        return ""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    metrics = metrics[:_PANELS]
+    columns = min(3, len(metrics))
+    rows = -(-len(metrics) // columns)
+    style: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "lanista",
+        "font.family": "sans-serif",
+        "text.color": _INK,
+        "axes.labelcolor": _INK,
+        "xtick.color": _INK,
+        "ytick.color": _INK,
+        "axes.edgecolor": _LINE,
+        "grid.color": _LINE,
+        "font.size": 9,
+    }
+    entries = {entry.name: entry for entry in legend(agents)}
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(3.5 * columns, 2.6 * rows), layout="constrained")
+        panels = figure.subplots(rows, columns, squeeze=False).ravel()
+        for panel, metric in zip(panels, metrics, strict=False):
+            for agent in agents:
+                points = agent.curves.get(metric, ())
+                if points:
+                    entry = entries[agent.group]
+                    panel.plot(
+                        [update for update, _ in points],
+                        [value for _, value in points],
+                        color=entry.colour,
+                        linestyle="--" if entry.dashed else "-",
+                        linewidth=1.4,
+                        marker="o" if len(points) == 1 else None,
+                        markersize=3,
+                    )
+            panel.set_title(metric, fontsize=10, loc="left")
+            panel.set_xlabel("updates")
+            panel.grid(visible=True, linewidth=0.5, alpha=0.6)
+            panel.spines[["top", "right"]].set_visible(False)
+        for panel in panels[len(metrics) :]:
+            panel.set_visible(False)
+        return _svg(figure)
+
+
+def _svg(figure: object) -> str:
+    from matplotlib.figure import Figure
+
+    assert isinstance(figure, Figure)
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    return text.replace(_INK, "var(--ink)").replace(_LINE, "var(--line)")
