@@ -23,16 +23,16 @@ _ROOM = 6
 
 
 def is_enclosed(now: Situation) -> bool:
-    """Say whether the player is in a small room that no creature can enter or is in."""
+    """Say whether the player is in a small room that no creature or arrow can enter or is in."""
     seen = {now.position}
     waiting = [now.position]
     while waiting:
         cell = waiting.pop()
         for direction in DIRECTIONS:
             neighbour = add(cell, direction)
-            if neighbour in seen or not now.is_walkable(neighbour):
+            if neighbour in seen or now.is_wall(neighbour):
                 continue
-            if len(seen) == _ROOM or now.thing(neighbour) is not None:
+            if len(seen) == _ROOM or not now.is_free(neighbour):
                 return False
             seen.add(neighbour)
             waiting.append(neighbour)
@@ -88,9 +88,9 @@ def _close_behind(now: Situation) -> str | None:
         cell = waiting.pop()
         for direction in DIRECTIONS:
             neighbour = add(cell, direction)
-            if neighbour in seen or not now.is_walkable(neighbour):
+            if neighbour in seen or now.is_wall(neighbour):
                 continue
-            if len(seen) > _ROOM or now.thing(neighbour) is not None:
+            if len(seen) > _ROOM or not now.is_free(neighbour):
                 return None
             seen.add(neighbour)
             waiting.append(neighbour)
@@ -106,7 +106,7 @@ def _is_begun(now: Situation, entry: Cell, direction: Direction) -> bool:
     walls = [add(entry, direction, 3)]
     walls += [add(cell, side, times) for cell in (inner, innermost) for times in (-1, 1)]
     rooms = (inner, innermost)
-    return not any(now.is_walkable(wall) or now.material(wall) == "lava" for wall in walls) and all(
+    return all(map(now.is_wall, walls)) and all(
         now.material(room) in now.diggable or now.is_walkable(room) for room in rooms
     )
 
@@ -119,7 +119,7 @@ def _find(turn: Turn, near: Cell | None) -> tuple[Cell, Direction] | None:
         across = np.abs(np.arange(now.width) - near[0])[:, None]
         down = np.abs(np.arange(now.height) - near[1])[None, :]
         reach = np.where(across + down <= _CLOSE, reach, FAR)
-    solid = ~(now.walkable | now.mask("lava"))
+    solid = now.wall
     diggable = now.mask(*now.diggable)
     for cell in turn.guarded:
         diggable[cell] = False

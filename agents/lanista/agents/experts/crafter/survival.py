@@ -83,10 +83,12 @@ def provide(turn: Turn) -> str | None:
         limit = 6
     elif armed and time is Daytime.NIGHT:
         limit = 0 if hidden else 1
-    if memory.resting and hidden:
+    if memory.resting:  # asleep, thirst and hunger grow at half the pace and wounds heal at twice
         limit = min(limit, 1)
     level = {"drink": drink, "eat": food}
     if memory.need is not None and level[memory.need] >= _ENOUGH[memory.need]:
+        memory.need = None
+    if memory.resting and memory.need is not None and level[memory.need] > 3:
         memory.need = None
     if memory.need is None:
         wants = [("drink", drink, limit), ("eat", food, limit)]
