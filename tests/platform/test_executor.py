@@ -148,3 +148,21 @@ def test_stopping_early_gives_the_cpus_back() -> None:
     while ray.available_resources().get("CPU", 0) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
     assert ray.available_resources()["CPU"] == 2
+
+
+def make_process_id() -> Callable[[int], int]:
+    return lambda _: os.getpid()
+
+
+def test_kept_workers_serve_the_next_run() -> None:
+    with RayExecutor(1) as executor:
+        [(_, first)] = executor.run(make_process_id, [0])
+        assert list(executor.run(make_square, [3])) == [(0, 9)]
+        [(_, second)] = executor.run(make_process_id, [0])
+        assert first == second
+        for _ in executor.run(make_process_id, [0, 1, 2]):
+            break
+        [(_, third)] = executor.run(make_process_id, [0])
+        assert third != first
+        [(_, fourth)] = executor.run(make_trouble, ["bug"])
+        assert isinstance(fourth, WorkerFailure)

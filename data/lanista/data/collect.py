@@ -1,6 +1,5 @@
 """Recording with testers: which plays a recipe means, and a folder that ends up holding them."""
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +42,7 @@ TesterHash = Callable[[str, str, Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True)
-class RecipeTester:
+class TesterShare:
     """A tester and the share of the episodes that it plays.
 
     Attributes:
@@ -76,7 +75,7 @@ class CollectRecipe:
 
     game: str
     episodes: int
-    testers: tuple[RecipeTester, ...]
+    testers: tuple[TesterShare, ...]
     first_world: int = 0
     step_cap: int | None = None
     seed: int = 0
@@ -312,8 +311,6 @@ class Recorder:
         for lane, episode in enumerate(episodes):
             if episode.fault is not None:
                 # A game that broke may be in any state; the next play gets a new one.
-                with contextlib.suppress(Exception):
-                    self._envs[lane].close()
                 self._envs[lane] = self._make_env()
         return [encode_episode(episode, self._recipe.observations) for episode in episodes]
 

@@ -8,7 +8,8 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from lanista.data.executor import WorkerFailure
 from lanista.envs.errors import InputError, LanistaError, RunError
@@ -23,9 +24,11 @@ class RayExecutor:
 
     Ray must be up (see :func:`lanista.platform.cluster.ray_session`). Each actor has one call in
     flight at most, so a slow consumer or a slow worker never piles units up. Actors are started
-    for one :meth:`run` and given back at its end, however it ends. Ray repeats nothing by itself:
-    a unit whose worker dies is tried again here, on a new actor, so that a play that kills its
-    worker cannot burn the tries of its neighbours.
+    for one :meth:`run` and given back at its end, however it ends; used as a context manager, the
+    executor keeps them for the next run until the block ends.
+
+    Ray repeats nothing by itself: a unit whose worker dies is tried again here, on a new actor, so
+    that a play that kills its worker cannot burn the tries of its neighbours.
 
     Attributes:
         restarted: How many workers had to be started anew so far.
@@ -74,6 +77,21 @@ class RayExecutor:
         self._cpus = cpus_per_worker
         self._gpus = gpus_per_worker
         self._notify = notify or _log.warning
+        self._kept: _Pool | None = None
+
+    def __enter__(self) -> Self:
+        self._kept = _Pool(self._cpus, self._gpus)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def run[U, R](
         self, make_worker: Callable[[], Callable[[U], R]], units: Sequence[U]
@@ -97,14 +115,15 @@ class RayExecutor:
             return
         count = min(self.workers, len(units))
         check_resources(count, self._cpus, self._gpus)
-        pool = _Pool(make_worker, self._cpus, self._gpus)
+        pool = self._kept if self._kept is not None else _Pool(self._cpus, self._gpus)
         waiting: deque[tuple[int, int]] = deque((index, 1) for index in range(len(units)))
         try:
-            for _ in range(count):
-                pool.start()
+            pool.begin(make_worker, count)
             yield from self._drive(pool, waiting, units)
         finally:
-            pool.close()
+            # Actors that are in the middle of something are of no use to the next run.
+            if pool is not self._kept or pool.busy or waiting:
+                pool.close()
 
     def _drive[U](
         self, pool: "_Pool", waiting: deque[tuple[int, int]], units: Sequence[U]
@@ -225,14 +244,24 @@ class _Crash:
 class _Pool:
     """The actors of one run, each with one call in flight at most."""
 
-    def __init__(self, make_worker: Callable[[], Callable[[Any], Any]], cpus: float, gpus: float):
+    def __init__(self, cpus: float, gpus: float) -> None:
         import ray
 
         self._actor_class = ray.remote(_Worker).options(
             num_cpus=cpus, num_gpus=gpus, max_restarts=0, max_task_retries=0
         )
-        self._make_worker = ray.put(make_worker)
+        self._make_worker: Any = None
         self._lanes: list[_Lane] = []
+
+    def begin(self, make_worker: Callable[[], Callable[[Any], Any]], count: int) -> None:
+        """Prepare the actors there are for another kind of unit, and start those that lack."""
+        import ray
+
+        self._make_worker = ray.put(make_worker)
+        for lane in self._lanes:
+            lane.unit, lane.call = None, lane.actor.prepare.remote(self._make_worker)
+        while len(self._lanes) < count:
+            self.start()
 
     @property
     def busy(self) -> bool:

@@ -29,7 +29,7 @@ METRICS = (
     "train/learning_rate",
     "train/gradient_norm",
     "train/updates",
-    "train/updates_per_s",
+    "train/samples_per_second",
     "train/seconds",
     "validation/loss",
     "validation/accuracy",
@@ -130,7 +130,7 @@ class Tracker:
         own |= {"mlflow.runName": trial or self.name, **(tags or {})}
         if parent:
             own["mlflow.parentRunId"] = parent
-        found = self._find(trial)
+        found = self.find(trial)
         if found is None:
             run = self._client.create_run(self.experiment_id, tags=own)
             return RunLog(self._client, run.info.run_id, adopted=False)
@@ -162,7 +162,8 @@ class Tracker:
             if not token:
                 return found
 
-    def _find(self, trial: str) -> str | None:
+    def find(self, trial: str) -> str | None:
+        """Return the id of a trial's run (the parent's without a name), if there is one."""
         mine = [
             run
             for run in self.runs()
@@ -205,11 +206,13 @@ class RunLog:
     Attributes:
         run_id: Its id.
         adopted: Whether it existed before.
+        finished: Whether it was ended in this process.
     """
 
     def __init__(self, client: Any, run_id: str, *, adopted: bool) -> None:
         self.run_id = run_id
         self.adopted = adopted
+        self.finished = False
         self._client = client
         self._last_steps: dict[str, int] = {}
 
@@ -285,6 +288,7 @@ class RunLog:
     def finish(self, status: str = "FINISHED") -> None:
         """End the run as ``FINISHED``, ``FAILED`` or ``KILLED``."""
         self._client.set_terminated(self.run_id, status=status)
+        self.finished = True
 
 
 @contextmanager

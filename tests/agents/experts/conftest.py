@@ -1,3 +1,4 @@
+import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -5,7 +6,15 @@ import crafter
 import numpy as np
 import pytest
 
-from lanista.envs.crafter.determinism import new_chunks
+
+class OrderedSet(dict):
+    """A set that keeps the order of insertion, so that the game's draws repeat."""
+
+    def add(self, item: Any) -> None:
+        self[item] = None
+
+    def remove(self, item: Any) -> None:
+        del self[item]
 
 
 def stock_game(world: int) -> Any:
@@ -17,7 +26,7 @@ def stock_game(world: int) -> Any:
 
     def reset_in_order(seed: int | None = None) -> None:
         reset(seed)
-        game._world._chunks = new_chunks()
+        game._world._chunks = collections.defaultdict(OrderedSet)
 
     game._world.reset = reset_in_order
     game.reset()

@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from lanista.envs.errors import InputError, LanistaError
-from lanista.platform.cli import doctor, games
+from lanista.platform.cli import demo, doctor, games, sweep, train
 from lanista.platform.cli.output import print_error
 
 app = typer.Typer(
@@ -27,6 +27,10 @@ app = typer.Typer(
 )
 app.command("doctor")(doctor.doctor)
 app.command("games")(games.games)
+app.command("train")(train.train)
+app.command("sweep")(sweep.sweep)
+app.command("resume")(sweep.resume)
+app.command("demo")(demo.demo)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

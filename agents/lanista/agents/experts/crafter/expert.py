@@ -60,7 +60,6 @@ class Expert:
     def _decide(self, turn: Turn) -> str | None:
         return (
             survival.fight(turn)
-            or survival.dodge(turn)
             or survival.provide(turn)
             or survival.rest(turn)
             or self._pursue(turn)
@@ -75,7 +74,7 @@ class Expert:
         for name in open_subgoals:
             if action := pursue(turn, name):
                 return action
-        return farming.wait(turn) if "eat_plant" in open_subgoals else None
+        return None
 
     def _checked(self, turn: Turn, action: str) -> str:
         """Keep out of lava, and break out of a standstill."""
@@ -138,15 +137,20 @@ def _eat_cow(turn: Turn) -> str | None:
 def _eat_plant(turn: Turn) -> str | None:
     if not turn.now.plants:
         return farming.plant(turn)
-    return farming.eat(turn) or farming.fence(turn)
+    return farming.eat(turn) or farming.fence(turn) or farming.stay_near(turn) or _wait(turn)
+
+
+def _wait(turn: Turn) -> str | None:
+    """Pass time in safety."""
+    if shelter.is_enclosed(turn.now):
+        return survival.sleep(turn)
+    return shelter.hide(turn)
 
 
 def _wake_up(turn: Turn) -> str | None:
     if turn.now.inventory["energy"] == constants.items["energy"]["max"]:
         return None
-    if shelter.is_enclosed(turn.now):
-        return "sleep"
-    return shelter.hide(turn)
+    return _wait(turn)
 
 
 _SPECIAL: dict[str, Callable[[Turn], str | None]] = {
