@@ -1,5 +1,6 @@
 """Recording with testers: which plays a recipe means, and a folder that ends up holding them."""
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +43,7 @@ TesterHash = Callable[[str, str, Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True)
-class TesterShare:
+class RecipeTester:
     """A tester and the share of the episodes that it plays.
 
     Attributes:
@@ -75,7 +76,7 @@ class CollectRecipe:
 
     game: str
     episodes: int
-    testers: tuple[TesterShare, ...]
+    testers: tuple[RecipeTester, ...]
     first_world: int = 0
     step_cap: int | None = None
     seed: int = 0
@@ -311,6 +312,8 @@ class Recorder:
         for lane, episode in enumerate(episodes):
             if episode.fault is not None:
                 # A game that broke may be in any state; the next play gets a new one.
+                with contextlib.suppress(Exception):
+                    self._envs[lane].close()
                 self._envs[lane] = self._make_env()
         return [encode_episode(episode, self._recipe.observations) for episode in episodes]
 

@@ -256,8 +256,10 @@ class _Lane:
         self._fault = fault_of(error, _attribute(self.env, "catalogue"))
         self._truncated = True
         if not self._answered:
-            tracer = _attribute(self.env, "tracer")
-            self.trace = tracer.drain() if tracer is not None else _NO_CALLS
+            # What a traced environment keeps of a step that raised; not that of an earlier step,
+            # should the fault have come before the game was reached.
+            partial = _attribute(self.env, "last_trace")
+            self.trace = _NO_CALLS if partial is None or partial is self.trace else partial
 
     def _blame_player(self, error: BaseException) -> None:
         self._fault = fault_of(error, None, kind="player")

@@ -1,4 +1,3 @@
-import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -6,15 +5,7 @@ import crafter
 import numpy as np
 import pytest
 
-
-class OrderedSet(dict):
-    """A set that keeps the order of insertion, so that the game's draws repeat."""
-
-    def add(self, item: Any) -> None:
-        self[item] = None
-
-    def remove(self, item: Any) -> None:
-        del self[item]
+from lanista.envs.crafter.determinism import new_chunks
 
 
 def stock_game(world: int) -> Any:
@@ -26,7 +17,7 @@ def stock_game(world: int) -> Any:
 
     def reset_in_order(seed: int | None = None) -> None:
         reset(seed)
-        game._world._chunks = collections.defaultdict(OrderedSet)
+        game._world._chunks = new_chunks()
 
     game._world.reset = reset_in_order
     game.reset()

@@ -113,6 +113,7 @@ class CorridorEnv(gymnasium.Env[Any, Any]):
     def __init__(self, scheme: str = "class", patterns: Any = None) -> None:
         self.catalogue = catalogue(scheme)
         self.tracer = Recorder()
+        self.last_trace = CallTrace()
         self.corridor = Corridor(0, self.tracer)
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
@@ -121,17 +122,21 @@ class CorridorEnv(gymnasium.Env[Any, Any]):
         self.tracer.drain()
         self.corridor = Corridor(world, self.tracer, crash_at=5 if crash else None)
         self.corridor.start()
+        self.last_trace = self.tracer.drain()
         return self.corridor.picture(), self.info() | {"world_fingerprint": f"corridor {world}"}
 
     def step(self, action: int) -> Any:
         assert type(action) is int
-        self.corridor.tick(action)
+        try:
+            self.corridor.tick(action)
+        finally:
+            self.last_trace = self.tracer.drain()
         ended = self.corridor.energy <= 0
         return self.corridor.picture(), float(self.corridor.place == 0), ended, False, self.info()
 
     def info(self) -> dict[str, Any]:
         return {
-            "call_trace": self.tracer.drain(),
+            "call_trace": self.last_trace,
             "step_info": {"energy": self.corridor.energy, "home": self.corridor.place == 0},
             "summary": {"eaten": self.corridor.eaten},
         }

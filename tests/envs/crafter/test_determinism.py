@@ -35,7 +35,7 @@ def golden_of(python: str | Path, **environment: str) -> dict[str, dict[str, str
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
+@pytest.mark.parametrize("hash_seed", ["0", "random"])
 def test_other_processes_play_the_same(hash_seed: str) -> None:
     assert golden_of(sys.executable, PYTHONHASHSEED=hash_seed) == GOLDEN
 

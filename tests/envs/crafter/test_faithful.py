@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanista.envs.crafter import Crafter
+from lanista.envs.crafter.game import CRAFTER
+from lanista.envs.tracing.catalogue import Scheme
 
 PACKAGE = str(Path(crafter.__file__).parent) + os.sep
 
@@ -82,6 +84,25 @@ def test_a_play_is_the_same_call_by_call(world: int, pair: tuple[Crafter, Crafte
             env.game._player.inventory["health"] = 9
     assert fast.game._world.daylight < 0.5, "the play did not last into the night"
     assert fast.game._player.achievements["wake_up"] or fast.game._player.sleeping
+
+
+@pytest.mark.parametrize("scheme", ["definition", "class"])
+def test_the_recorded_traces_are_the_same(scheme: Scheme) -> None:
+    fast, stock = CRAFTER.make(scheme, None), CRAFTER.make(scheme, None, fast=False)
+    try:
+        one, two = fast.reset(options={"world": 8}), stock.reset(options={"world": 8})
+        assert one[1] == two[1]
+        chance = np.random.default_rng(8)
+        for _ in range(180):
+            action = int(chance.integers(17))
+            one, two = fast.step(action), stock.step(action)
+            assert one[1:] == two[1:]
+            assert len(one[4]["call_trace"]) > 63
+            for env in (fast, stock):
+                env.game._player.inventory["health"] = 9
+    finally:
+        fast.close()
+        stock.close()
 
 
 @pytest.mark.parametrize("world", range(20, 50))

@@ -26,7 +26,7 @@ def go_on(env: Crafter, actions: list[int]) -> list[object]:
     return seen
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(world=st.integers(0, 50), before=st.integers(0, 190), seed=st.integers(0, 2**32 - 1))
 def test_a_restored_play_goes_on_alike(
     pair: tuple[Crafter, Crafter], world: int, before: int, seed: int

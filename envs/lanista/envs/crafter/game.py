@@ -5,32 +5,57 @@ import hashlib
 import importlib.metadata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import crafter
-import gymnasium
 from crafter import constants
 
-from lanista.envs.crafter import environment
+from lanista.envs.crafter.environment import Crafter
 from lanista.envs.game import Game
 from lanista.envs.tracing.catalogue import Catalogue, Scheme
+from lanista.envs.tracing.environment import TracedEnv
+from lanista.envs.tracing.scope import Scope
+from lanista.envs.tracing.tracer import Tracer, build_catalogue
 
 STEP_CAP = 1000
 """Steps after which a play is cut: three times the 333 steps of the paper's mean trajectory."""
 
 SCOPE = ("crafter.env", "crafter.objects", "crafter.engine:World*")
-"""Crafter's game logic; views, textures and world generation are left out."""
+"""What is recorded: the game's logic. Views, textures and world generation are left out."""
 
 
-def make(scheme: Scheme = "class", patterns: Sequence[str] | None = None) -> "gymnasium.Env":  # noqa: ARG001
-    """Return a Crafter."""
-    env = environment.Crafter()
-    env.catalogue = catalogue(scheme)
-    return env
+def scope(patterns: Sequence[str] | None = None) -> Scope:
+    """Return the default scope, limited to the functions that match one of ``patterns``."""
+    return Scope(include=SCOPE, only=None if patterns is None else tuple(patterns))
 
 
+def make(
+    scheme: Scheme = "class", patterns: Sequence[str] | None = None, **options: Any
+) -> TracedEnv:
+    """Return a Crafter whose game logic is recorded; any number of them may share a process.
+
+    Args:
+        scheme: How calls are told apart.
+        patterns: Record only the functions that match one of these; ``None`` for all.
+        **options: Of the environment, see :class:`lanista.envs.crafter.Crafter`.
+
+    Raises:
+        InputError: If a pattern matches nothing, or another scheme or other patterns are being
+            recorded in this process.
+    """
+    tracer = _tracer(scheme, None if patterns is None else tuple(patterns))
+    return TracedEnv(Crafter(**{"render_mode": "rgb_array", **options}), tracer)
+
+
+@functools.cache
+def _tracer(scheme: Scheme, patterns: tuple[str, ...] | None) -> Tracer:
+    return Tracer(scope(patterns), scheme)
+
+
+@functools.cache
 def catalogue(scheme: Scheme = "class") -> Catalogue:
-    """Return the catalogue of the default scope without playing."""
-    return Catalogue.of((), scheme)
+    """Return the catalogue of the whole default scope without playing."""
+    return build_catalogue(scope(), scheme)
 
 
 @functools.cache

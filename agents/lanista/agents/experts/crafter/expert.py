@@ -60,6 +60,7 @@ class Expert:
     def _decide(self, turn: Turn) -> str | None:
         return (
             survival.fight(turn)
+            or survival.dodge(turn)
             or survival.provide(turn)
             or survival.rest(turn)
             or self._pursue(turn)
@@ -74,7 +75,7 @@ class Expert:
         for name in open_subgoals:
             if action := pursue(turn, name):
                 return action
-        return None
+        return farming.wait(turn) if "eat_plant" in open_subgoals else None
 
     def _checked(self, turn: Turn, action: str) -> str:
         """Keep out of lava, and break out of a standstill."""
@@ -137,20 +138,15 @@ def _eat_cow(turn: Turn) -> str | None:
 def _eat_plant(turn: Turn) -> str | None:
     if not turn.now.plants:
         return farming.plant(turn)
-    return farming.eat(turn) or farming.fence(turn) or farming.stay_near(turn) or _wait(turn)
-
-
-def _wait(turn: Turn) -> str | None:
-    """Pass time in safety."""
-    if shelter.is_enclosed(turn.now):
-        return survival.sleep(turn)
-    return shelter.hide(turn)
+    return farming.eat(turn) or farming.fence(turn)
 
 
 def _wake_up(turn: Turn) -> str | None:
     if turn.now.inventory["energy"] == constants.items["energy"]["max"]:
         return None
-    return _wait(turn)
+    if shelter.is_enclosed(turn.now):
+        return "sleep"
+    return shelter.hide(turn)
 
 
 _SPECIAL: dict[str, Callable[[Turn], str | None]] = {

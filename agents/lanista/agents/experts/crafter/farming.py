@@ -3,7 +3,7 @@
 import numpy as np
 from crafter import constants
 
-from lanista.agents.experts.crafter import crafting, gathering
+from lanista.agents.experts.crafter import crafting, gathering, shelter
 from lanista.agents.experts.crafter.movement import Navigator
 from lanista.agents.experts.crafter.pathfinding import FAR
 from lanista.agents.experts.crafter.turn import Turn
@@ -11,8 +11,8 @@ from lanista.agents.experts.crafter.worldmap import DIRECTIONS, Cell, add, betwe
 
 _FENCE_COST = 7
 """Steps that closing one more side of a sapling takes."""
-_SIGHT = 14
-"""A sapling grows only while the player is near; at this distance it surely does."""
+_SIGHT = 16
+"""A sapling grows only while the player is at most this many steps off."""
 
 
 def plant(turn: Turn) -> str | None:
@@ -98,18 +98,20 @@ def eat(turn: Turn) -> str | None:
     return Navigator(now).face(now.cells_mask(ripe)) if ripe else None
 
 
-def stay_near(turn: Turn) -> str | None:
-    """Return the next button towards being near enough for a sapling to grow.
+def wait(turn: Turn) -> str | None:
+    """Return the next button towards passing time in safety where the nearest sapling grows.
 
     Returns:
-        A button, or ``None`` if one is near already, or there is none.
+        A button, or ``None`` if there is no sapling.
     """
     now = turn.now
     if not now.plants:
         return None
     nearest = min(now.plants, key=lambda cell: between(cell, now.position))
-    if between(nearest, now.position) <= _SIGHT:
-        return None
-    return turn.ways.face(now.cells_mask(add(nearest, way, 2) for way in DIRECTIONS)) or (
-        turn.ways.face(now.cells_mask(add(nearest, way) for way in DIRECTIONS))
-    )
+    if between(nearest, now.position) > _SIGHT:
+        around = now.cells_mask(add(nearest, way, times) for way in DIRECTIONS for times in (1, 2))
+        if action := turn.ways.face(around):
+            return action
+    if shelter.is_enclosed(now):
+        return shelter.pass_time(now)
+    return shelter.hide(turn, near=nearest)

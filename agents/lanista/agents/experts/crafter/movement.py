@@ -76,7 +76,7 @@ class Navigator:
             for cell in situation.zombies:
                 self._add_fear(cost, cell, 3, self._caution)
             for cell in situation.skeletons:
-                self._add_fear(cost, cell, 5, 2 * self._caution)
+                self._add_fear(cost, cell, 7, self._caution)
         passable = cost < BLOCKED
         return np.where(passable, np.minimum(cost, MAX_COST), BLOCKED).astype(np.uint8)
 

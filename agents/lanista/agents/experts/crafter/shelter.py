@@ -1,6 +1,7 @@
 """Hiding: a tunnel of two cells, dug into something solid and closed behind the player."""
 
 import numpy as np
+from crafter import constants
 
 from lanista.agents.experts.crafter import gathering
 from lanista.agents.experts.crafter.pathfinding import FAR
@@ -15,29 +16,35 @@ from lanista.agents.experts.crafter.worldmap import (
     shifted,
 )
 
+_CLOSE = 13
+"""How far off a room may be from the cell that the player wants to stay close to."""
 _ROOM = 6
 """A closed room of more cells than this is no hiding place."""
 
 
 def is_enclosed(now: Situation) -> bool:
-    """Say whether the player is in a small room that no creature can enter or is in."""
+    """Say whether the player is in a small room that no creature or arrow can enter or is in."""
     seen = {now.position}
     waiting = [now.position]
     while waiting:
         cell = waiting.pop()
         for direction in DIRECTIONS:
             neighbour = add(cell, direction)
-            if neighbour in seen or not now.is_walkable(neighbour):
+            if neighbour in seen or now.is_wall(neighbour):
                 continue
-            if len(seen) == _ROOM or now.thing(neighbour) is not None:
+            if len(seen) == _ROOM or not now.is_free(neighbour):
                 return False
             seen.add(neighbour)
             waiting.append(neighbour)
     return True
 
 
-def hide(turn: Turn) -> str | None:
+def hide(turn: Turn, near: Cell | None = None) -> str | None:
     """Return the next button towards a closed room.
+
+    Args:
+        turn: This step's knowledge.
+        near: A cell to stay close to, if a room there can be had.
 
     Returns:
         A button, or ``None`` if the player is enclosed already or no place can be found.
@@ -50,8 +57,8 @@ def hide(turn: Turn) -> str | None:
         return closing
     if not now.has(stone=1) and "stone" not in now.diggable:
         return None
-    if memory.refuge is None or not _is_sound(now, *memory.refuge):
-        memory.refuge = _find(turn)
+    if memory.refuge is None or not _is_begun(now, *memory.refuge):
+        memory.refuge = (_find(turn, near) if near is not None else None) or _find(turn, None)
         if memory.refuge is None:
             return None
     entry, direction = memory.refuge
@@ -65,6 +72,11 @@ def hide(turn: Turn) -> str | None:
     return turn.ways.enter(inner if now.position == entry else innermost)
 
 
+def pass_time(now: Situation) -> str:
+    """Return the button that passes time: asleep if the player is tired at all."""
+    return "sleep" if now.inventory["energy"] < constants.items["energy"]["max"] else "noop"
+
+
 def _close_behind(now: Situation) -> str | None:
     """Lay a stone where that alone closes the room: in front, on the only way in."""
     front = now.front
@@ -76,31 +88,38 @@ def _close_behind(now: Situation) -> str | None:
         cell = waiting.pop()
         for direction in DIRECTIONS:
             neighbour = add(cell, direction)
-            if neighbour in seen or not now.is_walkable(neighbour):
+            if neighbour in seen or now.is_wall(neighbour):
                 continue
-            if len(seen) > _ROOM or now.thing(neighbour) is not None:
+            if len(seen) > _ROOM or not now.is_free(neighbour):
                 return None
             seen.add(neighbour)
             waiting.append(neighbour)
     return "place_stone"
 
 
-def _is_sound(now: Situation, entry: Cell, direction: Direction) -> bool:
-    """Say whether the walls around both cells of a tunnel still stand."""
+def _is_begun(now: Situation, entry: Cell, direction: Direction) -> bool:
+    """Say whether the player is at a tunnel and the walls around both its cells still stand."""
+    if now.position not in [add(entry, direction, times) for times in range(3)]:
+        return False
     side = (direction[1], direction[0])
     inner, innermost = add(entry, direction), add(entry, direction, 2)
     walls = [add(entry, direction, 3)]
     walls += [add(cell, side, times) for cell in (inner, innermost) for times in (-1, 1)]
     rooms = (inner, innermost)
-    return not any(now.is_walkable(wall) or now.material(wall) == "lava" for wall in walls) and all(
+    return all(map(now.is_wall, walls)) and all(
         now.material(room) in now.diggable or now.is_walkable(room) for room in rooms
     )
 
 
-def _find(turn: Turn) -> tuple[Cell, Direction] | None:
+def _find(turn: Turn, near: Cell | None) -> tuple[Cell, Direction] | None:
     """Find the tunnel that is reached and dug in the fewest steps."""
     now = turn.now
-    solid = ~(now.walkable | now.mask("lava"))
+    reach = turn.ways.field.distance
+    if near is not None:
+        across = np.abs(np.arange(now.width) - near[0])[:, None]
+        down = np.abs(np.arange(now.height) - near[1])[None, :]
+        reach = np.where(across + down <= _CLOSE, reach, FAR)
+    solid = now.wall
     diggable = now.mask(*now.diggable)
     for cell in turn.guarded:
         diggable[cell] = False
@@ -124,7 +143,7 @@ def _find(turn: Turn) -> tuple[Cell, Direction] | None:
                 beside = (ahead[0] + sign * dy, ahead[1] + sign * dx)
                 walls &= shifted(solid, beside, fill=True)
         good = walls & rooms & gives_stone
-        cost = np.where(good, turn.ways.field.distance + work, FAR)
+        cost = np.where(good, reach + work, FAR)
         flat = int(cost.argmin())
         if int(cost.flat[flat]) < best:
             best, plan = int(cost.flat[flat]), (divmod(flat, now.height), direction)

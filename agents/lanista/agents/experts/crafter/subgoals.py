@@ -13,6 +13,7 @@ SUBGOALS: tuple[str, ...] = (
     "place_stone",
     "make_stone_pickaxe",
     "make_stone_sword",
+    "eat_plant",
     "wake_up",
     "collect_coal",
     "place_furnace",
@@ -22,6 +23,9 @@ SUBGOALS: tuple[str, ...] = (
     "make_iron_sword",
     "collect_diamond",
     "defeat_skeleton",
-    "eat_plant",
 )
-"""All 22, easiest first; the later ones take the earlier ones as prerequisites where needed."""
+"""All 22, roughly the easiest first.
+
+Prerequisites that an order leaves out are met where something needs them. A plant takes long to
+ripen, so it is fenced early, and eaten whenever it is ripe.
+"""

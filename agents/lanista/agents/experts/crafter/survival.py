@@ -2,14 +2,12 @@
 
 import enum
 
-from crafter import constants
-
 from lanista.agents.experts.crafter import farming, gathering, shelter
 from lanista.agents.experts.crafter.turn import Turn
 from lanista.agents.experts.crafter.worldmap import DAY, DIRECTIONS, MOVES, add
 
-_DUSK, _DAWN = 148, 272
-"""Steps of the day between which so little light is left that zombies gather on the grass."""
+_DUSK, _DAWN, _MORNING = 148, 265, 282
+"""Steps of the day: zombies gather on the grass, grow fewer, and are few again."""
 _EVENING = 85
 """From this step of the day on the player eats and drinks its fill for the night."""
 _ENOUGH = {"drink": 9, "eat": 7}
@@ -24,10 +22,10 @@ class Daytime(enum.Enum):
     NIGHT = enum.auto()
 
 
-def daytime(step: int) -> Daytime:
-    """Return the time of day at a step of the game."""
+def daytime(step: int, *, hidden: bool) -> Daytime:
+    """Return the time of day at a step of the game; for those in hiding the night is longer."""
     phase = step % DAY
-    if _DUSK <= phase < _DAWN:
+    if _DUSK <= phase < (_MORNING if hidden else _DAWN):
         return Daytime.NIGHT
     return Daytime.EVENING if _EVENING <= phase < _DUSK else Daytime.DAY
 
@@ -47,6 +45,28 @@ def fight(turn: Turn) -> str | None:
     return None
 
 
+def dodge(turn: Turn) -> str | None:
+    """Return the button that gets out of the way of an arrow, or lays a stone in its way.
+
+    Returns:
+        A button, or ``None`` if no arrow is about to hit, or there is no way out.
+    """
+    now = turn.now
+    for cell, arrow in now.arrows.items():
+        flight = (int(arrow.facing[0]), int(arrow.facing[1]))
+        steps = next((n for n in (1, 2) if add(cell, flight, n) == now.position), None)
+        if steps is None:
+            continue
+        if steps > 1 and now.has(stone=1) and now.front == add(cell, flight):
+            return "place_stone"
+        for side in ((flight[1], flight[0]), (-flight[1], -flight[0])):
+            if now.is_free(aside := add(now.position, side)) and not any(
+                add(aside, direction) in now.hostiles for direction in DIRECTIONS
+            ):
+                return MOVES[side]
+    return None
+
+
 def provide(turn: Turn) -> str | None:
     """Return the next button towards water or food, if either is wanting.
 
@@ -55,25 +75,32 @@ def provide(turn: Turn) -> str | None:
     """
     now, memory = turn.now, turn.memory
     drink, food = now.inventory["drink"], now.inventory["food"]
-    time = daytime(now.step)
+    hidden = shelter.is_enclosed(now)
+    time = daytime(now.step, hidden=hidden)
     armed = now.has(wood_pickaxe=1)
     limit = 3
     if armed and time is Daytime.EVENING:
         limit = 6
     elif armed and time is Daytime.NIGHT:
-        limit = 1
-    if memory.resting and shelter.is_enclosed(now):
+        limit = 0 if hidden else 1
+    if memory.resting:  # asleep, thirst and hunger grow at half the pace and wounds heal at twice
         limit = min(limit, 1)
     level = {"drink": drink, "eat": food}
     if memory.need is not None and level[memory.need] >= _ENOUGH[memory.need]:
         memory.need = None
+    if memory.resting and memory.need is not None and level[memory.need] > 3:
+        memory.need = None
     if memory.need is None:
-        wants = [("drink", drink, limit), ("eat", food, min(limit, 5))]
+        wants = [("drink", drink, limit), ("eat", food, limit)]
         short = [(amount, need) for need, amount, least in wants if amount <= least]
         memory.need = min(short)[1] if short else None
     elif min(drink, food) <= 1 and level[memory.need] > min(drink, food) + 1:
         memory.need = "drink" if drink < food else "eat"
-    if armed and time is Daytime.NIGHT and min(drink, food) > 2:
+    if (
+        armed
+        and time is Daytime.NIGHT
+        and (min(drink, food) > 2 or (hidden and now.inventory["health"] > _HURT))
+    ):
         memory.need = None
     if memory.need == "drink":
         return gathering.collect(turn, "water")
@@ -98,19 +125,15 @@ def rest(turn: Turn, *, tired_at: int = 2) -> str | None:
         memory.resting = True
     elif health >= _HEALED:
         memory.resting = False
-    night = daytime(now.step) is Daytime.NIGHT and now.has(wood_pickaxe=1)
+    hidden = shelter.is_enclosed(now)
+    night = daytime(now.step, hidden=hidden) is Daytime.NIGHT and now.has(wood_pickaxe=1)
     if not (memory.resting or night or energy <= tired_at):
         return None
-    if min(now.inventory["food"], now.inventory["drink"]) == 0:
+    if min(now.inventory["food"], now.inventory["drink"]) == 0 and not (night and hidden):
         return None
-    if not shelter.is_enclosed(now):
+    if not hidden:
         action = shelter.hide(turn)
         if action is None and energy <= 1:
             return "sleep"
         return action
-    return sleep(turn)
-
-
-def sleep(turn: Turn) -> str:
-    """Return the button that passes time: asleep if the player is tired at all."""
-    return "sleep" if turn.now.inventory["energy"] < constants.items["energy"]["max"] else "noop"
+    return shelter.pass_time(now)

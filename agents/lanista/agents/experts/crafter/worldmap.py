@@ -154,6 +154,11 @@ class Situation:
         return self.mask(*constants.walkable)
 
     @functools.cached_property
+    def wall(self) -> NDArray[np.bool_]:
+        """``bool[width, height]``: what neither creatures nor arrows (over water, lava) pass."""
+        return ~(self.walkable | self.mask("water", "lava"))
+
+    @functools.cached_property
     def free(self) -> NDArray[np.bool_]:
         """``bool[width, height]``: walkable and with nothing on it."""
         return self.walkable & ~self.occupied
@@ -168,6 +173,10 @@ class Situation:
     def is_walkable(self, cell: Cell) -> bool:
         """Say whether creatures can walk on the cell's material."""
         return self.inside(cell) and bool(self.walkable[cell])
+
+    def is_wall(self, cell: Cell) -> bool:
+        """Say whether neither creatures nor arrows can pass a cell; none can beyond the border."""
+        return not self.inside(cell) or bool(self.wall[cell])
 
     def is_free(self, cell: Cell) -> bool:
         """Say whether the player could step on the cell without harm."""
