@@ -83,7 +83,6 @@ def put_state(game: "crafter.Env", state: CrafterState) -> None:
     game._seed, game._episode, game._step = state.world, 1, state.step
     game._last_health, game._unlocked = state.last_health, set(state.unlocked)
     world.daylight = state.daylight
-    world.random = np.random.RandomState()
     world.random.set_state(state.random)
     world._mat_map, world._obj_map = state.materials.copy(), state.occupants.copy()
     # The objects are made without their constructors, which are game logic and would be recorded.
