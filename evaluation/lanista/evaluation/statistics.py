@@ -9,7 +9,7 @@ where a percentile bootstrap over worlds is too narrow.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,11 +122,22 @@ def world_interval(
         wilson = wilson_interval(int(known.sum()), known.size, confidence)
         label = "Wilson score interval with each world as one trial (every world has this rate)"
         return Interval(found.value, wilson.low, wilson.high, known.size, label)
+    return _within_bounds(found)
+
+
+def rate_interval(
+    values: Sequence[float] | NDArray[np.floating[Any]],
+    over: str,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """Interval of the mean of independent proportions: :func:`t_interval`, cut to [0, 1]."""
+    return _within_bounds(t_interval(values, over, confidence))
+
+
+def _within_bounds(found: Interval) -> Interval:
     if math.isnan(found.low):
         return found
-    return Interval(
-        found.value, max(0.0, found.low), min(1.0, found.high), found.samples, found.method
-    )
+    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
 
 
 def world_means(table: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

@@ -1,5 +1,7 @@
 """A play as a video: the game's picture, and beside it the calls of each step."""
 
+import contextlib
+import io
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from lanista.data.episode import Episode
-from lanista.data.files import TEMPORARY
+from lanista.data.files import TEMPORARY, write_atomically
 from lanista.envs.errors import InputError, RunError
 from lanista.envs.game import Game, load_game
 from lanista.envs.tracing.catalogue import Catalogue, Scheme
@@ -33,6 +35,8 @@ def write_video(
 ) -> None:
     """Write a play as an mp4 (H.264) that browsers play and that is small enough to embed.
 
+    Its last frame is written beside it as a JPEG, for pages that show a still before it plays.
+
     Args:
         episode: A play with its observations, which must be pictures.
         scheme: Identity scheme that its trace was recorded under.
@@ -50,16 +54,28 @@ def write_video(
         shape = None if pictures is None else pictures.shape[1:]
         raise InputError(f"A video needs pictures as observations; this play has {shape}.")
     game = load_game(episode.key.game)
+    if not episode.steps:
+        raise InputError("A video needs at least one step; this play has none.")
     painter = _Painter(game, game.catalogue(scheme), goal or episode.key.goal)
     temporary = file.with_name(f"{TEMPORARY}{file.stem}.mp4")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        _encode(painter.frames(episode, last_steps), temporary, frames_per_second)
+        frames = painter.frames(episode, last_steps)
+        last = _encode(frames, temporary, frames_per_second)
+        still = io.BytesIO()
+        Image.fromarray(last).save(still, "jpeg", quality=85)
+        write_atomically(still_of(file), still.getvalue())
         temporary.replace(file)
     except OSError as error:
         raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def still_of(video: Path) -> Path:
+    """Return where the still of a video is."""
+    return video.with_suffix(".jpg")
 
 
 class _Painter:
@@ -147,7 +163,10 @@ class _Painter:
         return np.array2string(array, precision=2)
 
 
-def _encode(frames: Iterator[NDArray[np.uint8]], file: Path, frames_per_second: int) -> None:
+def _encode(
+    frames: Iterator[NDArray[np.uint8]], file: Path, frames_per_second: int
+) -> NDArray[np.uint8]:
+    """Write the frames and return the last one."""
     from imageio_ffmpeg import get_ffmpeg_exe
 
     command = [get_ffmpeg_exe(), "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24"]
@@ -158,6 +177,7 @@ def _encode(frames: Iterator[NDArray[np.uint8]], file: Path, frames_per_second: 
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as encoder:
+        frame = np.zeros((_SIDE, _SIDE, 3), dtype=np.uint8)
         assert encoder.stdin is not None
         assert encoder.stderr is not None
         try:
@@ -170,6 +190,7 @@ def _encode(frames: Iterator[NDArray[np.uint8]], file: Path, frames_per_second: 
         said = encoder.stderr.read().decode(errors="replace").strip()
     if encoder.returncode:
         raise RunError(f"The video encoder failed: {said or encoder.returncode}.")
+    return frame
 
 
 def _scaled(picture: NDArray[Any]) -> Image.Image:

@@ -59,7 +59,7 @@ def learning_curves(agents: Sequence[AgentReport]) -> str:
     from matplotlib.figure import Figure
 
     metrics = metrics[:_PANELS]
-    columns = min(3, len(metrics))
+    columns = min(3, max(2, len(metrics)))
     rows = -(-len(metrics) // columns)
     style: dict[Any, Any] = {
         "svg.fonttype": "none",
@@ -71,11 +71,12 @@ def learning_curves(agents: Sequence[AgentReport]) -> str:
         "ytick.color": _INK,
         "axes.edgecolor": _LINE,
         "grid.color": _LINE,
-        "font.size": 9,
+        "font.size": 10.5,
     }
     entries = {entry.name: entry for entry in legend(agents)}
     with mpl.rc_context(style):
-        figure = Figure(figsize=(3.5 * columns, 2.6 * rows), layout="constrained")
+        # As wide as the page, so that its text comes out as large as it says.
+        figure = Figure(figsize=(14, 3.4 * rows), layout="constrained")
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for panel, metric in zip(panels, metrics, strict=False):
             for agent in agents:
@@ -87,11 +88,11 @@ def learning_curves(agents: Sequence[AgentReport]) -> str:
                         [value for _, value in points],
                         color=entry.colour,
                         linestyle="--" if entry.dashed else "-",
-                        linewidth=1.4,
+                        linewidth=1.8,
                         marker="o" if len(points) == 1 else None,
                         markersize=3,
                     )
-            panel.set_title(metric, fontsize=10, loc="left")
+            panel.set_title(metric, fontsize=11.5, loc="left")
             panel.set_xlabel("updates")
             panel.grid(visible=True, linewidth=0.5, alpha=0.6)
             panel.spines[["top", "right"]].set_visible(False)

@@ -50,7 +50,8 @@ class VideoClip:
 
     Attributes:
         caption: What is to be seen.
-        file: The mp4; it is copied into the page.
+        file: The mp4; it is copied into the page, with the JPEG of the same name beside it, if
+            there is one, as its still.
         command: What makes it again.
     """
 

@@ -14,6 +14,7 @@ from lanista.evaluation.report.coverage_map import coverage_map
 from lanista.evaluation.report.inputs import ReportInput, VideoClip
 from lanista.evaluation.report.tables import GroupRow, difference_rows, group_rows, mean_table
 from lanista.evaluation.statistics import Interval, wilson_interval
+from lanista.evaluation.video import still_of
 
 _TEMPLATE = "template.html.j2"
 
@@ -79,7 +80,7 @@ def render_report(content: ReportInput) -> str:
         scheme=first.catalogue.scheme,
         catalogue_sha256=first.catalogue.sha256,
         lost=sum(int((~agent.evaluation.played).sum()) for agent in content.agents),
-        videos=[(clip, _embedded(clip)) for clip in content.videos],
+        videos=[(clip, _embedded(clip.file), _still(clip)) for clip in content.videos],
     )
 
 
@@ -120,11 +121,16 @@ def _goal_cell(row: GroupRow, name: str) -> Interval | None:
     return Interval(value, min(found.low, value), max(found.high, value), means.size, found.method)
 
 
-def _embedded(clip: VideoClip) -> str:
+def _embedded(file: Path) -> str:
     try:
-        return base64.b64encode(clip.file.read_bytes()).decode()
+        return base64.b64encode(file.read_bytes()).decode()
     except OSError as error:
-        raise InputError(f"The video {clip.file} cannot be read: {error.strerror}.") from error
+        raise InputError(f"The video {file} cannot be read: {error.strerror}.") from error
+
+
+def _still(clip: VideoClip) -> str:
+    file = still_of(clip.file)
+    return _embedded(file) if file.exists() else ""
 
 
 def _percent(value: float) -> str:

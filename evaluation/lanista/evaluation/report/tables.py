@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 
 from lanista.evaluation.evaluation import Evaluation
 from lanista.evaluation.report.inputs import AgentReport
-from lanista.evaluation.statistics import Interval, paired_difference, t_interval, world_interval
+from lanista.evaluation.statistics import (
+    Interval,
+    paired_difference,
+    rate_interval,
+    t_interval,
+    world_interval,
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ def _row(name: str, agents: tuple[AgentReport, ...]) -> GroupRow:
         per_world = t_interval(np.mean(coverage, axis=0), "worlds")
     else:
         # Seeds that were judged differently share no worlds; what is left is their spread.
-        success = t_interval([item.success_rate.value for item in found], "training seeds")
+        success = rate_interval([item.success_rate.value for item in found], "training seeds")
         returned = t_interval([item.episode_return.value for item in found], "training seeds")
         per_world = t_interval([item.world_coverage.value for item in found], "training seeds")
     return GroupRow(
@@ -91,7 +97,7 @@ def _row(name: str, agents: tuple[AgentReport, ...]) -> GroupRow:
         episode_return=returned,
         coverage=t_interval([float(item.coverage) for item in found], "training seeds"),
         world_coverage=per_world,
-        seed_success=t_interval([item.success_rate.value for item in found], "training seeds"),
+        seed_success=rate_interval([item.success_rate.value for item in found], "training seeds"),
         goals_covered=float(np.mean([item.goals_covered for item in found])),
     )
 

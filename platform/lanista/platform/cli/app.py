@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from lanista.envs.errors import InputError, LanistaError
-from lanista.platform.cli import demo, doctor, games, sweep, train
+from lanista.platform.cli import demo, doctor, evaluate, games, replay, report, sweep, train
 from lanista.platform.cli.output import print_error
 
 app = typer.Typer(
@@ -31,6 +31,9 @@ app.command("train")(train.train)
 app.command("sweep")(sweep.sweep)
 app.command("resume")(sweep.resume)
 app.command("demo")(demo.demo)
+app.command("evaluate")(evaluate.evaluate)
+app.command("replay")(replay.replay)
+app.command("report")(report.report)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,0 +1,62 @@
+"""``lanista replay``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lanista.platform.cli.options import JsonOption, SeedOption
+from lanista.platform.cli.output import emit, make_table, say
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(help="A recorded path or finding.")],
+    video: Annotated[
+        Path | None, typer.Option("--video", help="Write what is played as an mp4.")
+    ] = None,
+    hang_timeout: Annotated[
+        float, typer.Option("--hang-timeout", help="Seconds without a step that count as a hang.")
+    ] = 60.0,
+    as_json: JsonOption = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Play a recorded path or finding again, and say whether the same happened.
+
+    Example: lanista replay runs/demo/paths/crafter.objects-Plant.damage.json --video plant.mp4
+    """
+    # A recording holds its actions: nothing is drawn.
+    del seed
+    from lanista.evaluation.paths import RecordedPath
+    from lanista.evaluation.replay import load_recording
+    from lanista.evaluation.replay import replay as play_again
+    from lanista.evaluation.video import write_video
+
+    recording = load_recording(file)
+    result = play_again(recording, hang_after_s=hang_timeout)
+    if video is not None and result.episode is None:
+        say("No video: the play took its process with it.")
+    elif video is not None and result.episode is not None:
+        goal = recording.function if isinstance(recording, RecordedPath) else recording.tape.goal
+        write_video(result.episode, recording.tape.scheme, video, goal=goal)
+    value = {**result.to_json(), "video": str(video.resolve()) if video else None}
+    difference = result.first_difference
+    shown = make_table(
+        "Replay",
+        {"": "left", "found": "left"},
+        [
+            ["reproduced", "yes" if result.reproduced else "no"],
+            ["steps", str(result.steps)],
+            ["reached", "yes" if result.reached else "no"],
+            ["exception", result.exception or "none"],
+            [
+                "first difference",
+                "none"
+                if difference is None
+                else f"{difference.field}, step {difference.step}: recorded "
+                f"{difference.recorded}, now {difference.replayed}",
+            ],
+        ],
+    )
+    emit(value, as_json=as_json, shown=shown)
+    if not result.reproduced:
+        raise typer.Exit(1)
