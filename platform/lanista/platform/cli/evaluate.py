@@ -58,8 +58,8 @@ def evaluate(
 
     Example: lanista evaluate runs/demo/trials/gc-dt-ca2/checkpoint --goals all --episodes 10
     """
-    from lanista.platform.cluster import available_cpus
     from lanista.platform.checkpoint_judging import JudgingRequest, judge_checkpoint
+    from lanista.platform.cluster import available_cpus
     from lanista.platform.root import Root
 
     names = tuple(
