@@ -5,6 +5,8 @@ a sweep whose driver died goes on by handing Tune the unfinished trials anew: ea
 own last checkpoint, which is never behind Tune's own snapshot of the experiment.
 """
 
+import contextlib
+import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -85,7 +87,9 @@ def train_with_tune(
         ),
     )
     try:
-        results = tuner.fit()
+        # Tune prints a banner whatever it is told; standard output belongs to the result.
+        with contextlib.redirect_stdout(io.StringIO()):
+            results = tuner.fit()
     except tune.TuneError as error:
         line = str(error).strip().splitlines()[0]
         raise RunError(f"Ray Tune stopped: {line}; {describe_resources()}.") from error
@@ -124,6 +128,7 @@ def _last_line(error: BaseException) -> str:
 def _prepare_environment() -> None:
     """Keep Tune quiet, in its own folder, and out of the handling of signals."""
     for name, value in {
+        "RAY_AIR_NEW_OUTPUT": "0",
         "RAY_CHDIR_TO_TRIAL_DIR": "0",
         "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
         "TUNE_DISABLE_SIGINT_HANDLER": "1",
