@@ -241,11 +241,12 @@ def _count_calls(episode: Episode) -> list[list[int]]:
     steps = np.repeat(np.arange(episode.steps), np.diff(episode.trace_offsets))
     if not len(ids):
         return []
-    functions, calls = np.unique(ids, return_counts=True)
-    pairs = np.unique(np.stack([ids, steps]), axis=1)
-    within = np.searchsorted(functions, pairs[0])
-    present = np.bincount(within, minlength=len(functions))
-    whole = np.bincount(within[pairs[1] < _whole_steps(episode)], minlength=len(functions))
+    functions, within, calls = np.unique(ids, return_inverse=True, return_counts=True)
+    # A pair of a function and a step is one number, since sorting those is quick.
+    pairs = np.unique(within * episode.steps + steps)
+    function, step = np.divmod(pairs, episode.steps)
+    present = np.bincount(function, minlength=len(functions))
+    whole = np.bincount(function[step < _whole_steps(episode)], minlength=len(functions))
     columns = zip(functions, present, whole, calls, strict=True)
     return [[int(value) for value in column] for column in columns]
 
