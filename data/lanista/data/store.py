@@ -54,7 +54,7 @@ class EpisodeStore:
         game: Game | str,
         catalogue: Catalogue,
         recipe: Mapping[str, Any] | None = None,
-    ) -> "EpisodeStore":
+    ) -> Self:
         """Make a new store, or open the one that was made with the same arguments.
 
         Args:
@@ -69,9 +69,17 @@ class EpisodeStore:
             InputError: If the folder cannot be written to, holds something else, or holds a store
                 of another game, engine, catalogue or recipe.
         """
-        path = Path(path)
         known = load_game(game) if isinstance(game, str) else game
-        header = make_header(known.id, known.engine(), catalogue, recipe or {})
+        return cls.from_header(path, make_header(known.id, known.engine(), catalogue, recipe or {}))
+
+    @classmethod
+    def from_header(cls, path: Path | str, header: dict[str, Any]) -> Self:
+        """Make a new store with another's header, or open the one that has it; see :meth:`create`.
+
+        Raises:
+            InputError: As :meth:`create`.
+        """
+        path = Path(path)
         _observation_mode(header)
         if (path / HEADER_FILE).exists():
             store = cls.open(path)
@@ -85,7 +93,7 @@ class EpisodeStore:
         return store
 
     @classmethod
-    def open(cls, path: Path | str) -> "EpisodeStore":
+    def open(cls, path: Path | str) -> Self:
         """Open a store, for reading and for adding to it.
 
         Raises:

@@ -14,7 +14,18 @@ import typer
 from typer.exceptions import TyperException
 
 from lanista.envs.errors import InputError, LanistaError
-from lanista.platform.cli import demo, doctor, evaluate, games, replay, report, sweep, train
+from lanista.platform.cli import (
+    collect,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    games,
+    replay,
+    report,
+    sweep,
+    train,
+)
 from lanista.platform.cli.output import print_error
 
 app = typer.Typer(
@@ -27,6 +38,8 @@ app = typer.Typer(
 )
 app.command("doctor")(doctor.doctor)
 app.command("games")(games.games)
+app.command("collect")(collect.collect)
+app.add_typer(data.app, name="data")
 app.command("train")(train.train)
 app.command("sweep")(sweep.sweep)
 app.command("resume")(sweep.resume)
