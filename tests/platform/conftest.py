@@ -1,11 +1,20 @@
-"""One Ray for all tests of the platform: starting it takes ten seconds."""
+"""One Ray for all tests of the platform, and one migrated MLflow database to copy."""
 
 import os
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from lanista.platform.root import Root
+
+# A tiny game that workers and started programs can import by name.
+GAMES = str(Path(__file__).parents[1] / "data" / "games")
+if GAMES not in sys.path:
+    sys.path.insert(0, GAMES)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [GAMES, os.environ.get("PYTHONPATH")]))
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 os.environ.setdefault("RAY_CHDIR_TO_TRIAL_DIR", "0")
@@ -30,3 +39,14 @@ def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
     MlflowClient(f"sqlite:///{path}").search_experiments()
     return path
+
+
+@pytest.fixture
+def root(tmp_path: Path, migrated_database: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+    """A root with an empty tracking database."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.delenv("LANISTA_ROOT", raising=False)
+    made = Root(tmp_path)
+    made.runs.mkdir()
+    shutil.copy(migrated_database, made.runs / "mlflow.db")
+    return made

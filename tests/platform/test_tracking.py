@@ -1,7 +1,6 @@
 """MLflow runs: adopted after a kill, named from a fixed list, whole on disk."""
 
 import re
-import shutil
 import socket
 import time
 from collections.abc import Iterator
@@ -14,15 +13,6 @@ from lanista.platform.root import Root
 from lanista.platform.tracking import METRICS, Tracker, finishing, flatten, shorten
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def root(tmp_path: Path, migrated_database: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    made = Root(tmp_path)
-    made.runs.mkdir()
-    shutil.copy(migrated_database, made.runs / "mlflow.db")
-    return made
 
 
 def statuses(tracker: Tracker) -> dict[str, str]:

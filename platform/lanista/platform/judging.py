@@ -31,7 +31,7 @@ def make_protocol(config: EvaluateConfig, data: Data) -> GoalProtocol:
     elif config.goals != "all":
         names = tuple(config.goals)
     protocol = GoalProtocol(
-        game=data.game.id if data.game.id == data.store.game_id else data.store.game_id,
+        game=data.store.game_id,
         goals=names,
         episodes=config.episodes,
         worlds=config.world_list,
@@ -111,8 +111,9 @@ def make_table(evaluations: Mapping[str, Sequence[Evaluation]]) -> list[dict[str
     """Return one row an agent: ``agent``, ``seeds`` and three metrics of value, low and high.
 
     With several training seeds a value is the mean over them and the interval Student's t over
-    them. With one seed, success rate and return have their intervals over worlds, and coverage,
-    a union that worlds give no interval to, has none.
+    them. With one seed, success rate and return have their intervals over worlds; coverage is a
+    union that worlds give no interval to, so its interval is that of the mean functions called in
+    one world, and ``interval_of`` says so.
     """
     rows = []
     for label, found in evaluations.items():
@@ -123,11 +124,12 @@ def make_table(evaluations: Mapping[str, Sequence[Evaluation]]) -> list[dict[str
             [only] = found
             row["success_rate"] = _cell(only.success_rate.to_json())
             row["episode_return"] = _cell(only.episode_return.to_json())
-            row["function_coverage"] = {"value": only.coverage, "low": None, "high": None}
+            row["function_coverage"] = dict(only.summary()["function_coverage"])
         else:
             row["success_rate"] = _over_seeds(item.success_rate.value for item in found)
             row["episode_return"] = _over_seeds(item.episode_return.value for item in found)
             row["function_coverage"] = _over_seeds(float(item.coverage) for item in found)
+            row["function_coverage"]["interval_of"] = "coverage, over training seeds"
         row["function_coverage"]["functions"] = len(found[0].catalogue)
         rows.append(row)
     return rows

@@ -109,10 +109,18 @@ def results_table(result: dict[str, Any]) -> Any:
                 str(row["seeds"]),
                 _shown(row["success_rate"], 100, " %"),
                 _shown(row["episode_return"]),
-                f"{_shown(coverage)} of {coverage['functions']}",
+                _coverage(coverage),
             ]
         )
     return make_table(title, columns, rows)
+
+
+def _coverage(cell: dict[str, Any]) -> str:
+    """Write coverage; with one seed its interval is of another quantity, named beside it."""
+    if cell.get("mean_per_world") is None:
+        return f"{_shown(cell)} of {cell['functions']}"
+    per_world = _shown({**cell, "value": cell["mean_per_world"]})
+    return f"{cell['value']} of {cell['functions']} (in one world {per_world})"
 
 
 def _shown(cell: dict[str, Any], factor: float = 1.0, unit: str = "") -> str:
