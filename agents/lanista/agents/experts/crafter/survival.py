@@ -4,10 +4,21 @@ import enum
 
 from lanista.agents.experts.crafter import farming, gathering, shelter
 from lanista.agents.experts.crafter.turn import Turn
-from lanista.agents.experts.crafter.worldmap import DAY, DIRECTIONS, MOVES, add
+from lanista.agents.experts.crafter.worldmap import (
+    DAY,
+    DIRECTIONS,
+    MOVES,
+    Situation,
+    add,
+    between,
+)
 
 _DUSK, _DAWN, _MORNING = 148, 265, 282
 """Steps of the day: zombies gather on the grass, grow fewer, and are few again."""
+_BRIGHT = 12
+"""From this step of the next day on zombies vanish faster than they come."""
+_BESIEGED = 8
+"""A player in hiding stays there while a hostile creature is at most this near."""
 _EVENING = 85
 """From this step of the day on the player eats and drinks its fill for the night."""
 _ENOUGH = {"drink": 9, "eat": 7}
@@ -22,11 +33,15 @@ class Daytime(enum.Enum):
     NIGHT = enum.auto()
 
 
-def daytime(step: int, *, hidden: bool) -> Daytime:
-    """Return the time of day at a step of the game; for those in hiding the night is longer."""
-    phase = step % DAY
+def daytime(now: Situation, *, hidden: bool) -> Daytime:
+    """Return the time of day; for those in hiding the night is longer, above all if besieged."""
+    phase = now.step % DAY
     if _DUSK <= phase < (_MORNING if hidden else _DAWN):
         return Daytime.NIGHT
+    if hidden and now.step >= _MORNING and (phase < _BRIGHT or phase >= _MORNING):
+        wants = min(now.inventory["food"], now.inventory["drink"]) < 2
+        if not wants and any(between(cell, now.position) <= _BESIEGED for cell in now.hostiles):
+            return Daytime.NIGHT
     return Daytime.EVENING if _EVENING <= phase < _DUSK else Daytime.DAY
 
 
@@ -76,7 +91,7 @@ def provide(turn: Turn) -> str | None:
     now, memory = turn.now, turn.memory
     drink, food = now.inventory["drink"], now.inventory["food"]
     hidden = shelter.is_enclosed(now)
-    time = daytime(now.step, hidden=hidden)
+    time = daytime(now, hidden=hidden)
     armed = now.has(wood_pickaxe=1)
     limit = 3
     if armed and time is Daytime.EVENING:
@@ -126,7 +141,7 @@ def rest(turn: Turn, *, tired_at: int = 2) -> str | None:
     elif health >= _HEALED:
         memory.resting = False
     hidden = shelter.is_enclosed(now)
-    night = daytime(now.step, hidden=hidden) is Daytime.NIGHT and now.has(wood_pickaxe=1)
+    night = daytime(now, hidden=hidden) is Daytime.NIGHT and now.has(wood_pickaxe=1)
     if not (memory.resting or night or energy <= tired_at):
         return None
     if min(now.inventory["food"], now.inventory["drink"]) == 0 and not (night and hidden):
