@@ -58,6 +58,7 @@ class Expert:
         return _ACTIONS[self._checked(turn, action)]
 
     def _decide(self, turn: Turn) -> str | None:
+        survival.assess(turn)
         return (
             survival.fight(turn)
             or survival.dodge(turn)

@@ -58,7 +58,7 @@ def hide(turn: Turn, near: Cell | None = None) -> str | None:
     if not now.has(stone=1) and "stone" not in now.diggable:
         return None
     if memory.refuge is None or not _is_begun(now, *memory.refuge):
-        memory.refuge = (_find(turn, near) if near is not None else None) or _find(turn, None)
+        memory.refuge = _find(turn, near)[1] or _find(turn, None)[1]
         if memory.refuge is None:
             return None
     entry, direction = memory.refuge
@@ -111,8 +111,13 @@ def _is_begun(now: Situation, entry: Cell, direction: Direction) -> bool:
     )
 
 
-def _find(turn: Turn, near: Cell | None) -> tuple[Cell, Direction] | None:
-    """Find the tunnel that is reached and dug in the fewest steps."""
+def distance(turn: Turn) -> int:
+    """Return the cost of reaching and digging the nearest room, ``FAR`` if there is none."""
+    return _find(turn, None)[0]
+
+
+def _find(turn: Turn, near: Cell | None) -> tuple[int, tuple[Cell, Direction] | None]:
+    """Find the tunnel that is reached and dug in the fewest steps, and their number."""
     now = turn.now
     reach = turn.ways.field.distance
     if near is not None:
@@ -147,4 +152,4 @@ def _find(turn: Turn, near: Cell | None) -> tuple[Cell, Direction] | None:
         flat = int(cost.argmin())
         if int(cost.flat[flat]) < best:
             best, plan = int(cost.flat[flat]), (divmod(flat, now.height), direction)
-    return plan
+    return best, plan

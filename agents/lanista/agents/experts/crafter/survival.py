@@ -3,6 +3,7 @@
 import enum
 
 from lanista.agents.experts.crafter import farming, gathering, shelter
+from lanista.agents.experts.crafter.pathfinding import FAR
 from lanista.agents.experts.crafter.turn import Turn
 from lanista.agents.experts.crafter.worldmap import (
     DAY,
@@ -21,6 +22,8 @@ _BESIEGED = 8
 """A player in hiding stays there while a hostile creature is at most this near."""
 _EVENING = 85
 """From this step of the day on the player eats and drinks its fill for the night."""
+_HOMEWARD = 105
+"""From this step of the day on the player sees to it that it reaches a hiding place by dusk."""
 _ENOUGH = {"drink": 9, "eat": 7}
 _HURT, _HEALED = 4, 7
 
@@ -82,6 +85,15 @@ def dodge(turn: Turn) -> str | None:
     return None
 
 
+def assess(turn: Turn) -> None:
+    """Notice whether the player is hurt so much that it had better rest, or has healed."""
+    health = turn.now.inventory["health"]
+    if health <= _HURT:
+        turn.memory.resting = True
+    elif health >= _HEALED:
+        turn.memory.resting = False
+
+
 def provide(turn: Turn) -> str | None:
     """Return the next button towards water or food, if either is wanting.
 
@@ -135,13 +147,13 @@ def rest(turn: Turn, *, tired_at: int = 2) -> str | None:
         A button, or ``None`` if it needs no rest, or can find none.
     """
     now, memory = turn.now, turn.memory
-    health, energy = now.inventory["health"], now.inventory["energy"]
-    if health <= _HURT:
-        memory.resting = True
-    elif health >= _HEALED:
-        memory.resting = False
+    energy = now.inventory["energy"]
     hidden = shelter.is_enclosed(now)
-    night = daytime(now, hidden=hidden) is Daytime.NIGHT and now.has(wood_pickaxe=1)
+    time = daytime(now, hidden=hidden)
+    night = time is Daytime.NIGHT
+    if time is Daytime.EVENING and now.step % DAY >= _HOMEWARD and not hidden:
+        night = _DUSK - now.step % DAY <= shelter.distance(turn) < FAR
+    night = night and now.has(wood_pickaxe=1)
     if not (memory.resting or night or energy <= tired_at):
         return None
     if min(now.inventory["food"], now.inventory["drink"]) == 0 and not (night and hidden):
