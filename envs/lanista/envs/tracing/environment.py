@@ -1,5 +1,6 @@
 """A Gymnasium environment that tells which functions each step called."""
 
+import weakref
 from typing import Any
 
 import gymnasium
@@ -37,7 +38,8 @@ class TracedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
         super().__init__(env)
         self.tracer: Tracer = tracer.install()
         self.last_trace = CallTrace()
-        self._open = True
+        # A game that is dropped without being closed must not keep its functions changed.
+        self._stop = weakref.finalize(self, tracer.uninstall)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -69,9 +71,7 @@ class TracedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
         try:
             super().close()
         finally:
-            if self._open:
-                self._open = False
-                self.tracer.uninstall()
+            self._stop()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in {"env", "tracer"}:

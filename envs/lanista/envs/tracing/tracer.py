@@ -1,7 +1,6 @@
 """The tracer: records the calls of a scope's functions and hands them out."""
 
 import threading
-import weakref
 from types import TracebackType
 from typing import Self
 
@@ -52,9 +51,6 @@ class Tracer:
         self._plan: Plan = make_plan(scope, scheme)
         self._installed = 0
         self._instrumentation: Instrumentation | None = None
-        # A tracer that is dropped while installed must not keep the game's functions changed.
-        self._finalizer = weakref.finalize(self, _release_all, scope, scheme, [0])
-        self._finalizer.atexit = False
 
     @property
     def catalogue(self) -> Catalogue:
@@ -75,7 +71,6 @@ class Tracer:
         with _lock:
             self._instrumentation = _acquire(self._plan, self.scope, self.scheme)
             self._installed += 1
-            self._count(1)
         return self
 
     def uninstall(self) -> None:
@@ -83,7 +78,6 @@ class Tracer:
         with _lock:
             if self._installed:
                 self._installed -= 1
-                self._count(-1)
                 _release(self.scope, self.scheme)
                 if not self._installed:
                     self._instrumentation = None
@@ -115,11 +109,6 @@ class Tracer:
     ) -> None:
         """Uninstall."""
         self.uninstall()
-
-    def _count(self, change: int) -> None:
-        details = self._finalizer.peek()
-        assert details is not None
-        details[2][2][0] += change
 
 
 def _acquire(plan: Plan, scope: Scope, scheme: Scheme) -> Instrumentation:
@@ -156,9 +145,3 @@ def _release(scope: Scope, scheme: Scheme) -> None:
         if found.users <= 0:
             del _active[scope, scheme]
             found.take_out()
-
-
-def _release_all(scope: Scope, scheme: Scheme, held: list[int]) -> None:
-    with _lock:
-        for _ in range(held[0]):
-            _release(scope, scheme)
