@@ -76,4 +76,4 @@ class TracedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in {"env", "tracer"}:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self.env, name)
+        return self.env.get_wrapper_attr(name)

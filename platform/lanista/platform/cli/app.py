@@ -24,6 +24,7 @@ from lanista.platform.cli import (
     replay,
     report,
     sweep,
+    trace,
     train,
 )
 from lanista.platform.cli.output import print_error
@@ -40,6 +41,7 @@ app.command("doctor")(doctor.doctor)
 app.command("games")(games.games)
 app.command("collect")(collect.collect)
 app.add_typer(data.app, name="data")
+app.command("trace")(trace.trace)
 app.command("train")(train.train)
 app.command("sweep")(sweep.sweep)
 app.command("resume")(sweep.resume)
