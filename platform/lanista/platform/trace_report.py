@@ -13,10 +13,12 @@ from lanista.data.goals import recorded_minus_always
 from lanista.envs.errors import InputError
 from lanista.envs.game import Game
 from lanista.envs.tracing.catalogue import Catalogue, Scheme
+from lanista.envs.tracing.environment import TracedEnv
 from lanista.envs.tracing.trace import CallTrace
 
 OVERHEAD_BLOCKS = 7
-OVERHEAD_STEPS = 40
+OVERHEAD_STEPS = 60
+WARM_UP_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -180,23 +182,26 @@ def measure_overhead(
     """
     env = game.make(scheme, None if patterns is None else tuple(patterns))
     tracer = env.get_wrapper_attr("tracer")
-    inner = env
-    while hasattr(inner, "env") and getattr(inner, "tracer", None) is tracer:
+    inner: Any = env
+    while not isinstance(inner, TracedEnv):
         inner = inner.env
-        if "tracer" not in vars(inner):
-            break
+    inner = inner.env
 
     def block(played: Any) -> float:
         played.reset(options={"world": world})
         played.action_space.seed(int(np.random.SeedSequence([seed, world]).generate_state(1)[0]))
-        done = 0
-        start = time.process_time()
-        while done < steps:
-            _, _, terminated, truncated, _ = played.step(played.action_space.sample())
-            done += 1
+        spent, done = 0.0, 0
+        # Code that was exchanged a moment ago runs slower until the interpreter has adapted it.
+        for number in range(WARM_UP_STEPS + steps):
+            action = played.action_space.sample()
+            start = time.process_time()
+            _, _, terminated, truncated, _ = played.step(action)
+            if number >= WARM_UP_STEPS:
+                spent += time.process_time() - start
+                done += 1
             if terminated or truncated:
-                break
-        return (time.process_time() - start) / done
+                played.reset(options={"world": world})
+        return spent / done
 
     def untraced() -> float:
         tracer.uninstall()

@@ -37,6 +37,7 @@ class TracedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
             inner = inner.env
         super().__init__(env)
         self.tracer: Tracer = tracer.install()
+        self._sink, self._drain = tracer.sink, tracer.drain
         self.last_trace = CallTrace()
         # A game that is dropped without being closed must not keep its functions changed.
         self._stop = weakref.finalize(self, tracer.uninstall)
@@ -59,12 +60,16 @@ class TracedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Play one action; ``info["call_trace"]`` holds the calls that it caused."""
-        self.tracer.clear()
+        # The tracer's clear, written out: this runs in every step of every game.
+        sink = self._sink
+        if sink:
+            sink.clear()
         try:
-            observation, reward, terminated, truncated, info = self.env.step(action)
+            result = self.env.step(action)
         finally:
-            self.last_trace = trace = self.tracer.drain()
-        return observation, reward, terminated, truncated, {**info, "call_trace": trace}
+            self.last_trace = trace = self._drain()
+        result[4]["call_trace"] = trace
+        return result  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Close the game and stop recording."""

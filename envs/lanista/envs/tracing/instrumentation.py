@@ -1,5 +1,6 @@
 """Putting the records into running modules and taking them out again."""
 
+import abc
 import gc
 import importlib.abc
 import importlib.machinery
@@ -12,14 +13,14 @@ from typing import Any
 from lanista.envs.tracing.definitions import is_function
 from lanista.envs.tracing.modules import Module
 from lanista.envs.tracing.monitoring import monitor, stop_monitoring
-from lanista.envs.tracing.plan import Plan
+from lanista.envs.tracing.plan import ClassKey, Plan, Rule
 from lanista.envs.tracing.rewriting import (
     ClassTable,
     CodePair,
     Sink,
+    Template,
     all_codes,
     definition_codes,
-    rewrite,
 )
 
 
@@ -48,6 +49,9 @@ class Instrumentation:
         self._functions: list[weakref.ref[FunctionType]] = []
         self._monitored: list[CodeType] = []
         self._numbers: dict[int, int] = {}
+        self._templates: dict[str, Template] = {}
+        self._constant_templates: dict[str, Template] = {}
+        self._planted: list[tuple[type, str, Any]] = []
         for place, rule in plan.rules.items():
             if rule.varies:
                 self._tables[place] = ClassTable(self._encode(rule.default))
@@ -74,6 +78,10 @@ class Instrumentation:
             swapped = self._swapped.get(id(function.__code__))
             if swapped is not None:
                 function.__code__ = swapped[1]
+        for leaf, attribute, planted in self._planted:
+            if vars(leaf).get(attribute) is planted:
+                type.__delattr__(leaf, attribute)
+        self._planted.clear()
         stop_monitoring(self._monitored)
         self._swapped.clear()
         self._functions.clear()
@@ -101,6 +109,66 @@ class Instrumentation:
                 self._watch(found, live[name], wanted)
             else:
                 self._swap(found, live[name], getattr(module.__spec__, "origin", None))
+        self._plant(modules)
+
+    def _plant(self, modules: Sequence[ModuleType]) -> None:
+        """Give leaf classes copies of the methods that they inherit, each with its own id.
+
+        A copy appends a constant, which is quicker than looking the class up. The inherited
+        function itself goes on looking up, for calls that do not go through the leaf. Where a
+        member is neither a plain function nor a property, only that way is taken.
+        """
+        by_class: dict[ClassKey, dict[str, dict[int, bytes]]] = {}
+        for (name, index), rule in self.plan.rules.items():
+            if rule.varies and rule.binding == "instance" and name in self._templates:
+                for key, function_id in rule.by_class.items():
+                    if key in self.plan.leaves and function_id is not None:
+                        pieces = by_class.setdefault(key, {}).setdefault(name, {})
+                        pieces[index] = self._encode(function_id)
+        for module in modules:
+            for key, by_module in by_class.items():
+                leaf = _find_class(module, key[1]) if key[0] == module.__name__ else None
+                if leaf is None or type(leaf) not in (type, abc.ABCMeta):
+                    continue
+                for name, pieces in by_module.items():
+                    self._plant_into(leaf, name, pieces)
+
+    def _plant_into(self, leaf: type, name: str, pieces: dict[int, bytes]) -> None:
+        template = self._constant_templates.get(name)
+        if template is None:
+            rules = {
+                index: Rule(0)
+                for (where, index), rule in self.plan.rules.items()
+                if where == name and rule.varies and rule.binding == "instance"
+            }
+            origin = getattr(sys.modules[name].__spec__, "origin", None)
+            template = Template(self.plan.modules[name], rules, origin)
+            self._constant_templates[name] = template
+        own = {index: pieces.get(index, b"") for index in template.indices}
+        recording = {pair.original: pair.recording for pair in template.bind(self.sink, own, {})}
+
+        def copy(function: Any) -> Any:
+            if type(function) is not FunctionType:
+                return function
+            swapped = self._swapped.get(id(function.__code__))
+            code = recording.get(swapped[1]) if swapped is not None else None
+            return function if code is None else _copied(function, code)
+
+        for attribute in {self.plan.attributes[name, index] for index in pieces}:
+            holder = next((item for item in leaf.__mro__ if attribute in vars(item)), leaf)
+            found = vars(holder).get(attribute)
+            if holder is leaf or attribute.startswith("__"):
+                continue
+            planted: Any = None
+            if type(found) is FunctionType:
+                planted = copy(found)
+            elif type(found) is property:
+                planted = property(
+                    copy(found.fget), copy(found.fset), copy(found.fdel), found.__doc__
+                )
+            if planted is not None and planted is not found:
+                type.__setattr__(leaf, attribute, planted)
+                self._planted.append((leaf, attribute, planted))
 
     def _encode(self, function_id: int | None) -> bytes:
         # An empty piece stands for a call that is not recorded: it adds nothing to the joined ids.
@@ -123,17 +191,20 @@ class Instrumentation:
         self, module: Module, functions: Sequence[FunctionType], filename: str | None
     ) -> None:
         name = module.name
-        rewritten = rewrite(
-            module,
-            {index: rule for (where, index), rule in self.plan.rules.items() if where == name},
+        if name not in self._templates:
+            rules = {
+                index: rule for (where, index), rule in self.plan.rules.items() if where == name
+            }
+            self._templates[name] = Template(module, rules, filename)
+        template = self._templates[name]
+        pairs = template.bind(
             self.sink,
             {index: piece for (where, index), piece in self._pieces.items() if where == name},
             {index: table for (where, index), table in self._tables.items() if where == name},
-            filename,
         )
-        by_code = {pair.original: pair for pair in rewritten.pairs}
+        by_code = {pair.original: pair for pair in pairs}
         by_place: dict[tuple[str, int], list[CodePair]] = {}
-        for pair in rewritten.pairs:
+        for pair in pairs:
             place = (pair.original.co_qualname, pair.original.co_firstlineno)
             by_place.setdefault(place, []).append(pair)
             self._swapped[id(pair.recording)] = (pair.recording, pair.original)
@@ -148,8 +219,8 @@ class Instrumentation:
                 self._swapped[id(found.recording)] = (found.recording, code)
                 function.__code__ = found.recording
                 self._functions.append(weakref.ref(function))
-        if rewritten.failed:
-            self._watch(module, functions, set(rewritten.failed))
+        if template.failed:
+            self._watch(module, functions, set(template.failed))
 
     def _watch(self, module: Module, functions: Sequence[FunctionType], wanted: set[int]) -> None:
         """Record the definitions wanted through ``sys.monitoring``."""
@@ -229,6 +300,21 @@ class _Finder(importlib.abc.MetaPathFinder):
         # A loader belongs to one spec; where it is shared (a class), it is left alone.
         if not isinstance(loader, type):
             loader.exec_module = execute_and_record
+
+
+def _copied(function: FunctionType, code: CodeType) -> FunctionType:
+    copied = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__qualname__ = function.__qualname__
+    copied.__module__ = function.__module__
+    copied.__doc__ = function.__doc__
+    copied.__annotations__ = function.__annotations__
+    copied.__type_params__ = function.__type_params__
+    # Attributes of a function are state that a game may keep there, so they are shared.
+    copied.__dict__ = function.__dict__
+    return copied
 
 
 def _find_class(module: ModuleType, qualname: str) -> type | None:

@@ -66,6 +66,8 @@ class Plan:
         edges: Under ``edge``: ``edges[caller + 1][callee]`` is the id of a pair; row 0 is
             for calls from outside.
         owners: Qualified name of the class that each definition stands in, where it is in one.
+        attributes: The name under which that class holds it.
+        leaves: Classes of the scope that no other class of the scope derives from.
     """
 
     scope: Scope
@@ -74,6 +76,8 @@ class Plan:
     rules: dict[tuple[str, int], Rule]
     edges: tuple[tuple[int, ...], ...] = ()
     owners: dict[tuple[str, int], str] = field(default_factory=dict)
+    attributes: dict[tuple[str, int], str] = field(default_factory=dict)
+    leaves: frozenset[ClassKey] = frozenset()
 
 
 @lru_cache(maxsize=32)
@@ -152,13 +156,15 @@ class _Planner:
     ) -> Plan:
         rules = {place: rule for place, rule in rules.items() if rule.records}
         modules = {name: self.modules[name] for name in sorted({name for name, _ in rules})}
-        owners = {
-            (name, item.index): item.owner
-            for name in modules
-            for item in self.definitions(name).functions
-            if item.owner
-        }
-        return Plan(self.scope, catalogue, modules, rules, edges, owners)
+        inside = [
+            item for name in modules for item in self.definitions(name).functions if item.owner
+        ]
+        owners = {(item.module, item.index): item.owner for item in inside}
+        attributes = {(item.module, item.index): item.attribute for item in inside}
+        orders = self._orders() if self.scheme == "class" else {}
+        inner = {key for order in orders.values() for key in order[1:]}
+        leaves = frozenset(orders.keys() - inner)
+        return Plan(self.scope, catalogue, modules, rules, edges, owners, attributes, leaves)
 
     def _check_patterns(self, chosen: Sequence[Definition]) -> None:
         problems = [

@@ -88,60 +88,59 @@ class CodePair:
     recording: CodeType
 
 
-@dataclass(frozen=True)
-class Rewritten:
-    """A module's code with records.
+class Template:
+    """A module's functions with placeholders at their entries, to be bound to what they record.
 
     Attributes:
-        pairs: One for each code object that changed.
-        failed: Indices of definitions whose entry could not be rewritten.
+        indices: The definitions that it holds an entry for.
+        failed: Those whose entry could not be rewritten.
     """
 
-    pairs: tuple[CodePair, ...]
-    failed: tuple[int, ...]
+    def __init__(self, module: Module, rules: Mapping[int, Rule], filename: str | None) -> None:
+        """Compile the module.
 
+        Args:
+            module: A module with source.
+            rules: What to record, by index of the definition.
+            filename: What tracebacks call the file.
+        """
+        assert module.source is not None
+        filename = filename or module.spec.origin or module.file
+        plain_tree, tree = ast.parse(module.source), ast.parse(module.source)
+        nodes = read_tree(module.name, tree, is_package=module.is_package).nodes
+        tree = _Hook(nodes, rules).visit(tree)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._plain = compile(plain_tree, filename, "exec", dont_inherit=True)
+            self._hooked = compile(tree, filename, "exec", dont_inherit=True)
+        self.indices = frozenset(rules)
+        self.failed: frozenset[int] = frozenset()
 
-def rewrite(
-    module: Module,
-    rules: Mapping[int, Rule],
-    sink: Sink,
-    pieces: Mapping[int, bytes],
-    tables: Mapping[int, ClassTable],
-    filename: str | None = None,
-) -> Rewritten:
-    """Compile a module's functions with a record at each entry.
+    def bind(
+        self, sink: Sink, pieces: Mapping[int, bytes], tables: Mapping[int, ClassTable]
+    ) -> tuple[CodePair, ...]:
+        """Return the code objects that changed, recording.
 
-    Args:
-        module: A module with source.
-        rules: What to record, by index of the definition.
-        sink: The list to append to.
-        pieces: The encoded id of each definition that has just one.
-        tables: The encoded ids of the others.
-        filename: What tracebacks call the file.
-    """
-    assert module.source is not None
-    filename = filename or module.spec.origin or module.file
-    plain_tree, tree = ast.parse(module.source), ast.parse(module.source)
-    nodes = read_tree(module.name, tree, is_package=module.is_package).nodes
-    tree = _Hook(nodes, rules).visit(tree)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        plain = compile(plain_tree, filename, "exec", dont_inherit=True)
-        hooked = compile(tree, filename, "exec", dont_inherit=True)
-    values: dict[str, Any] = dict(_SHARED) | {_SINK: sink, _APPEND: sink.append}
-    for index, piece in pieces.items():
-        values[_mark("id", index)] = piece
-        values[_mark("once", index)] = (piece,)
-    values |= {_mark("table", index): table for index, table in tables.items()}
-    pairs: list[CodePair] = []
-    recorded: set[str] = set()
-    _bind(plain, hooked, values, pairs, recorded)
-    failed = tuple(
-        index
-        for index in rules
-        if not recorded & {_mark(kind, index) for kind in ("id", "once", "table")}
-    )
-    return Rewritten(tuple(pairs), failed)
+        Args:
+            sink: The list to append to.
+            pieces: The encoded id of each definition that has just one.
+            tables: The encoded ids of the others.
+        """
+        values: dict[str, Any] = dict(_SHARED) | {_SINK: sink, _APPEND: sink.append}
+        for index, piece in pieces.items():
+            values[_mark("id", index)] = piece
+            values[_mark("once", index)] = (piece,)
+        # Calling the bound method is quicker than a subscript, specialised for plain dicts alone.
+        values |= {_mark("table", index): table.__getitem__ for index, table in tables.items()}
+        pairs: list[CodePair] = []
+        recorded: set[str] = set()
+        _bind(self._plain, self._hooked, values, pairs, recorded)
+        self.failed = frozenset(
+            index
+            for index in self.indices
+            if not recorded & {_mark(kind, index) for kind in ("id", "once", "table")}
+        )
+        return tuple(pairs)
 
 
 def all_codes(code: CodeType) -> Iterator[CodeType]:
@@ -241,7 +240,7 @@ class _Hook(ast.NodeTransformer):
             argument: ast.expr = ast.Name(first_parameter(node), ast.Load())
             if rule.binding == "instance":
                 argument = _call("type", argument)
-            value = ast.Subscript(_constant("table", index), argument, ast.Load())
+            value = ast.Call(_constant("table", index), [argument], [])
         else:
             value = _constant("id", index)
         documented = ast.get_docstring(node, clean=False) is not None

@@ -11,6 +11,7 @@ from lanista.envs.tracing.plan import Plan, make_plan
 from lanista.envs.tracing.scope import Scope
 from lanista.envs.tracing.trace import CallTrace
 
+_made: dict[tuple[Scope, Scheme], Instrumentation] = {}
 _active: dict[tuple[Scope, Scheme], Instrumentation] = {}
 _lock = threading.RLock()
 
@@ -38,6 +39,7 @@ class Tracer:
     Attributes:
         scope: What is recorded.
         scheme: How calls are told apart.
+        sink: The list that records, one encoded id per call; the same one for good.
     """
 
     def __init__(self, scope: Scope, scheme: Scheme = "class") -> None:
@@ -50,7 +52,9 @@ class Tracer:
         self.scheme: Scheme = scheme
         self._plan: Plan = make_plan(scope, scheme)
         self._installed = 0
-        self._instrumentation: Instrumentation | None = None
+        with _lock:
+            made = _made.setdefault((scope, scheme), Instrumentation(self._plan))
+        self.sink, self._width = made.sink, made.width
 
     @property
     def catalogue(self) -> Catalogue:
@@ -69,7 +73,7 @@ class Tracer:
             InputError: If another scope or scheme is recording one of the same modules.
         """
         with _lock:
-            self._instrumentation = _acquire(self._plan, self.scope, self.scheme)
+            _acquire(self._plan, self.scope, self.scheme)
             self._installed += 1
         return self
 
@@ -79,21 +83,15 @@ class Tracer:
             if self._installed:
                 self._installed -= 1
                 _release(self.scope, self.scheme)
-                if not self._installed:
-                    self._instrumentation = None
 
     def clear(self) -> None:
         """Forget the calls recorded so far."""
-        if self._instrumentation is not None:
-            self._instrumentation.sink.clear()
+        self.sink.clear()
 
     def drain(self) -> CallTrace:
         """Return the calls recorded since the last drain or clear, and forget them."""
-        instrumentation = self._instrumentation
-        if instrumentation is None:
-            return CallTrace()
-        sink = instrumentation.sink
-        trace = CallTrace.from_buffer(b"".join(sink), instrumentation.width)
+        sink = self.sink
+        trace = CallTrace.from_buffer(b"".join(sink), self._width)
         sink.clear()
         return trace
 
@@ -111,7 +109,7 @@ class Tracer:
         self.uninstall()
 
 
-def _acquire(plan: Plan, scope: Scope, scheme: Scheme) -> Instrumentation:
+def _acquire(plan: Plan, scope: Scope, scheme: Scheme) -> None:
     found = _active.get((scope, scheme))
     if found is None:
         for (other_scope, other_scheme), other in _active.items():
@@ -126,7 +124,8 @@ def _acquire(plan: Plan, scope: Scope, scheme: Scheme) -> Instrumentation:
                     f"{shared[0]} is being recorded {how} in this process already; "
                     f"close that game first, or record scheme {scheme} in a process of its own."
                 )
-        found = Instrumentation(plan)
+        # One per scope and scheme for good: its list stays the same when it is put in again.
+        found = _made.setdefault((scope, scheme), Instrumentation(plan))
         _active[scope, scheme] = found
         try:
             found.put_in()
@@ -135,7 +134,6 @@ def _acquire(plan: Plan, scope: Scope, scheme: Scheme) -> Instrumentation:
             del _active[scope, scheme]
             raise
     found.users += 1
-    return found
 
 
 def _release(scope: Scope, scheme: Scheme) -> None:
