@@ -12,6 +12,7 @@ from lanista.platform.cli.output import emit, make_table, progress, say
 if TYPE_CHECKING:
     from lanista.data.collect import CollectRecipe
     from lanista.data.executor import WorkerFailure
+    from lanista.data.store import EpisodeStore
 
 
 def collect(
@@ -34,6 +35,12 @@ def collect(
     hang_timeout: Annotated[
         float, typer.Option("--hang-timeout", help="Seconds after which a worker counts as hung.")
     ] = 900.0,
+    states: Annotated[
+        int,
+        typer.Option(
+            "--states", min=0, help="States to look at for action-dependent goals; 0 for none."
+        ),
+    ] = 120,
     overrides: SetOption = None,
     profile: ProfileOption = None,
     seed: Annotated[
@@ -75,6 +82,8 @@ def collect(
             games_per_worker=games_per_worker,
         )
     store = EpisodeStore.open(out)
+    if states and not result.failures:
+        _add_action_dependent(store, states)
     goals = {rule: len(found["ids"]) for rule, found in store.manifest["goals"].items()}
     value = {
         "episodes": result.episodes,
@@ -172,3 +181,21 @@ def _recipe(
         text = f"testers: [{testers}]"
         document = parse_document(text, "the command line", overrides=[*changes, *overrides])
     return make(CollectRecipe, document)
+
+
+def _add_action_dependent(store: "EpisodeStore", states: int) -> None:
+    """Find the action-dependent goals of a game that can be saved and restored, once."""
+    from lanista.data.goals import action_dependent
+    from lanista.envs.game import load_game
+
+    game = load_game(store.game_id)
+    found = store.manifest["goals"].get("action_dependent")
+    if not game.save_restore or not game.actions:
+        return
+    if found is not None and found["manifest_sha256"] == store.manifest_sha256:
+        return
+    plays = min(12, states)
+    with progress(min(plays, len(store)), "action-dependent goals") as advance:
+        store.save_action_dependent(
+            action_dependent(store, plays=plays, states=states, on_play=lambda: advance(1))
+        )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lanista.platform.cli.options import JsonOption, SeedOption
-from lanista.platform.cli.output import emit, make_table
+from lanista.platform.cli.output import emit, make_table, progress
 
 if TYPE_CHECKING:
     from lanista.data.store import EpisodeStore
@@ -153,6 +153,45 @@ def verify(
     emit(value, as_json=as_json, shown=table)
     if not found.ok:
         raise typer.Exit(1)
+
+
+@app.command("goals")
+def goals(
+    path: StoreArgument,
+    plays: Annotated[int, typer.Option("--plays", min=1, help="Plays to follow.")] = 12,
+    states: Annotated[int, typer.Option("--states", min=1, help="States to look at.")] = 120,
+    as_json: JsonOption = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Find the functions that depend on the action: same state, every action.
+
+    They are saved in the manifest beside the goals that follow from the data alone.
+
+    Example: lanista data goals datasets/crafter --states 200
+    """
+    del seed
+    from lanista.data.goals import action_dependent
+    from lanista.data.store import EpisodeStore
+
+    store = EpisodeStore.open(path)
+    with progress(min(plays, len(store)), "try every action") as advance:
+        found = action_dependent(store, plays=plays, states=states, on_play=lambda: advance(1))
+    store.save_action_dependent(found)
+    by_rule = {rule: item["names"] for rule, item in store.manifest["goals"].items()}
+    names = sorted(set().union(*by_rule.values()))
+    table = make_table(
+        f"Goals of {path}",
+        {"function": "left", **dict.fromkeys(by_rule, "left")},
+        [[name, *("yes" if name in item else "" for item in by_rule.values())] for name in names],
+    )
+    value = {
+        "goals": len(by_rule["recorded_minus_always"]),
+        "action_dependent": len(found["ids"]),
+        "plays": found["plays"],
+        "states": found["states"],
+        "names": by_rule,
+    }
+    emit(value, as_json=as_json, shown=table)
 
 
 DatasetOption = Annotated[
