@@ -1,0 +1,57 @@
+"""``lanista trace`` on real Crafter, and its refusals."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lanista.platform.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(["trace", *arguments])
+    printed = capsys.readouterr()
+    return int(stopped.value.code or 0), printed.out, printed.err
+
+
+def test_the_json_holds_the_fixed_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("crafter", "--world", "7", "--steps", "60", "--json", "--no-overhead")
+    code, out, _ = run(capsys, *arguments)
+    value: dict[str, Any] = json.loads(out)
+    assert code == 0
+    assert value["steps"] == 60
+    total = sum(row["calls"] for row in value["functions"])
+    assert value["calls_per_step"]["mean"] == pytest.approx(total / 60)
+    goals = [row for row in value["functions"] if row["goal"]]
+    assert value["goals"] == len(goals) > 10
+    assert all(0 < row["step_share"] < 1 for row in goals)
+    assert json.loads(run(capsys, *arguments)[1]) == value
+
+
+def test_the_table_and_the_overhead(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    patterns = tmp_path / "patterns.txt"
+    patterns.write_text("# what matters\nPlayer.update\nEnv.step\n")
+    code, out, _ = run(capsys, "crafter", "--steps", "5", "--only", str(patterns))
+    assert code == 0
+    assert "2 of 2 functions" in out
+    assert "interleaved" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nosuch",), "No game"),
+        (("crafter", "--steps", "0"), "steps"),
+        (("crafter", "--scheme", "colour"), "colour"),
+        (("crafter", "--only", "Nothing.*"), "Nothing.*"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert len(err.strip().splitlines()) == 1
