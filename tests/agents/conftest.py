@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from lanista.data.dataset import GoalDataset
@@ -74,6 +75,12 @@ def random_dataset(
 
 def checkpoint_bytes(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(path.iterdir())}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Small tensors gain nothing from threads, and lose much where cores are shared."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
