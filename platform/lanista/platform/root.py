@@ -33,6 +33,15 @@ class Root:
             raise InputError(f"The root {path} cannot be written to; choose another with --root.")
         return cls(path)
 
+    def output(self, path: Path) -> Path:
+        """Return where to write what a person named: relative paths are under the root."""
+        return self.path / path.expanduser()
+
+    def input(self, path: Path) -> Path:
+        """Return what a person named: as it stands if it is there, else under the root."""
+        path = path.expanduser()
+        return path if path.exists() else self.path / path
+
     @property
     def datasets(self) -> Path:
         """Folder of episode stores."""

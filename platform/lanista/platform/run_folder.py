@@ -243,3 +243,9 @@ def _differences(before: Any, after: Any, path: str = "") -> list[str]:
         ]
         return found[:5]
     return [] if before == after else [path.rstrip(".")]
+
+
+def checkpoints_of(folder: Path) -> Path:
+    """Return the folder of checkpoints of a training or a trial, else the folder itself."""
+    inside = folder / CHECKPOINTS
+    return inside if inside.is_dir() else folder

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanista.platform.cli.options import JsonOption, ProfileOption, SetOption
+from lanista.platform.cli.options import JsonOption, ProfileOption, RootOption, SetOption
 from lanista.platform.cli.output import emit, make_table, progress, say
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ def collect(
         str | None,
         typer.Argument(metavar="GAME|FILE", help="A game's id, or a YAML recipe."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of the store.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the store, under the root.")
+    ] = None,
     episodes: Annotated[int | None, typer.Option("--episodes", help="Number of plays.")] = None,
     workers: Annotated[
         int | None,
@@ -43,6 +45,7 @@ def collect(
     ] = 120,
     overrides: SetOption = None,
     profile: ProfileOption = None,
+    root: RootOption = None,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Seed; the recipe's, or 0, by default.")
     ] = None,
@@ -59,9 +62,11 @@ def collect(
     from lanista.data.executor import SerialExecutor
     from lanista.data.store import EpisodeStore
     from lanista.envs.errors import InputError
+    from lanista.platform.root import Root
 
     if out is None:
         raise InputError("Say where to record to: --out datasets/NAME.")
+    out = Root.find(root).output(out)
     described = _recipe(game, recipe, episodes, seed, overrides or [], profile)
     executor = SerialExecutor() if workers == 0 else _LateRay(workers, hang_timeout)
     steps = 0

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lanista.platform.cli.options import JsonOption, SeedOption
+from lanista.platform.cli.options import JsonOption, RootOption, SeedOption
 from lanista.platform.cli.output import emit, make_table, progress
+from lanista.platform.root import Root
 
 if TYPE_CHECKING:
     from lanista.data.store import EpisodeStore
@@ -17,7 +18,12 @@ StoreArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of th
 
 
 @app.command("show")
-def show(path: StoreArgument, as_json: JsonOption = False, seed: SeedOption = 0) -> None:
+def show(
+    path: StoreArgument,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+    seed: SeedOption = 0,
+) -> None:
     """Describe a store: its episodes, testers, achievements, functions and goals.
 
     Example: lanista data show datasets/crafter
@@ -27,6 +33,7 @@ def show(path: StoreArgument, as_json: JsonOption = False, seed: SeedOption = 0)
 
     from lanista.data.store import EpisodeStore
 
+    path = Root.find(root).input(path)
     value = describe(EpisodeStore.open(path))
     totals = make_table(
         str(path),
@@ -125,6 +132,7 @@ def verify(
         bool,
         typer.Option("--quarantine", help="Set bad files aside and make the manifest anew."),
     ] = False,
+    root: RootOption = None,
     as_json: JsonOption = False,
     seed: SeedOption = 0,
 ) -> None:
@@ -137,6 +145,7 @@ def verify(
     del seed
     from lanista.data import verify as checks
 
+    path = Root.find(root).input(path)
     found = checks.quarantine(path) if quarantine else checks.verify(path)
     value = {
         "ok": found.ok,
@@ -203,6 +212,7 @@ DatasetOption = Annotated[
 def export(
     path: StoreArgument,
     dataset_id: DatasetOption,
+    root: RootOption = None,
     as_json: JsonOption = False,
     seed: SeedOption = 0,
 ) -> None:
@@ -214,7 +224,7 @@ def export(
     from lanista.data.minari_exchange import export_minari
     from lanista.data.store import EpisodeStore
 
-    episodes = export_minari(EpisodeStore.open(path), dataset_id)
+    episodes = export_minari(EpisodeStore.open(Root.find(root).input(path)), dataset_id)
     emit(
         {"episodes": episodes, "dataset_id": dataset_id},
         as_json=as_json,
@@ -226,6 +236,7 @@ def export(
 def import_(
     path: StoreArgument,
     dataset_id: DatasetOption,
+    root: RootOption = None,
     as_json: JsonOption = False,
     seed: SeedOption = 0,
 ) -> None:
@@ -236,6 +247,7 @@ def import_(
     del seed
     from lanista.data.minari_exchange import import_minari
 
+    path = Root.find(root).output(path)
     store = import_minari(dataset_id, path)
     emit(
         {"episodes": len(store), "manifest_sha256": store.manifest_sha256},

@@ -11,7 +11,7 @@ from lanista.platform.cli.output import emit, make_table, progress, say
 
 def evaluate(
     checkpoint: Annotated[
-        Path, typer.Argument(help="Folder of the checkpoint (or of a training).")
+        Path, typer.Argument(help="Folder of a checkpoint, of a training or of a trial.")
     ],
     goals: Annotated[
         list[str] | None,
@@ -56,17 +56,20 @@ def evaluate(
 ) -> None:
     """Judge a checkpoint: every goal, N episodes on unseen worlds.
 
-    Example: lanista evaluate runs/demo/trials/gc-dt-ca2/checkpoint --goals all --episodes 10
+    Example: lanista evaluate runs/demo/trials/gc-dt-ca2-seed-0 --goals all --episodes 10
     """
     from lanista.platform.checkpoint_judging import JudgingRequest, judge_checkpoint
     from lanista.platform.cluster import available_cpus
     from lanista.platform.root import Root
+    from lanista.platform.run_folder import checkpoints_of
 
     names = tuple(
         name.strip() for part in goals or ["all"] for name in part.split(",") if name.strip()
     )
+    place = Root.find(root)
+    out = None if out is None else place.output(out)
     request = JudgingRequest(
-        checkpoint=checkpoint,
+        checkpoint=checkpoints_of(place.input(checkpoint)),
         game=game,
         goals=names,
         episodes=episodes,
@@ -75,7 +78,7 @@ def evaluate(
         seed=seed,
         greedy=greedy,
         device=device,
-        data=data,
+        data=None if data is None else place.input(data),
     )
     with progress(None, "Judging") as advance:
         found = judge_checkpoint(
@@ -83,7 +86,7 @@ def evaluate(
             workers=available_cpus() if workers is None else workers,
             hang_timeout_s=hang_timeout,
             out=out,
-            datasets=Root.find(root).datasets,
+            datasets=place.datasets,
             on_start=lambda plays: say(f"Playing {plays} episodes."),
             on_unit=lambda plays, total: advance(plays, note=f"of {total} episodes"),
         )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lanista.platform.cli.options import JsonOption, SeedOption
+from lanista.platform.cli.options import JsonOption, RootOption, SeedOption
 from lanista.platform.cli.output import emit, make_table, say
 
 
@@ -17,6 +17,7 @@ def replay(
     hang_timeout: Annotated[
         float, typer.Option("--hang-timeout", help="Seconds without a step that count as a hang.")
     ] = 60.0,
+    root: RootOption = None,
     as_json: JsonOption = False,
     seed: SeedOption = 0,
 ) -> None:
@@ -30,8 +31,9 @@ def replay(
     from lanista.evaluation.replay import load_recording
     from lanista.evaluation.replay import replay as play_again
     from lanista.evaluation.video import write_video
+    from lanista.platform.root import Root
 
-    recording = load_recording(file)
+    recording = load_recording(Root.find(root).input(file))
     result = play_again(recording, hang_after_s=hang_timeout)
     if video is not None and result.episode is None:
         say("No video: the play took its process with it.")
