@@ -89,8 +89,8 @@ def test_marked_blocks_run(document: Path, tmp_path: Path) -> None:
         for run, body in blocks(document, language):
             if run:
                 done = subprocess.run(
-                    [*prefix, body], cwd=tmp_path, env=environment, capture_output=True, text=True,
-                    timeout=900, stdin=subprocess.DEVNULL,
+                    [*prefix, body], cwd=REPOSITORY, env=environment, capture_output=True,
+                    text=True, timeout=900, stdin=subprocess.DEVNULL,
                 )  # fmt: skip
                 assert done.returncode == 0, f"{body}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 

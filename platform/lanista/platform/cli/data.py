@@ -169,6 +169,7 @@ def goals(
     path: StoreArgument,
     plays: Annotated[int, typer.Option("--plays", min=1, help="Plays to follow.")] = 12,
     states: Annotated[int, typer.Option("--states", min=1, help="States to look at.")] = 120,
+    root: RootOption = None,
     as_json: JsonOption = False,
     seed: SeedOption = 0,
 ) -> None:
@@ -182,6 +183,7 @@ def goals(
     from lanista.data.goals import action_dependent
     from lanista.data.store import EpisodeStore
 
+    path = Root.find(root).input(path)
     store = EpisodeStore.open(path)
     with progress(min(plays, len(store)), "try every action") as advance:
         found = action_dependent(store, plays=plays, states=states, on_play=lambda: advance(1))
