@@ -317,6 +317,13 @@ class Recorder:
                 self._envs[lane] = self._make_env()
         return [encode_episode(episode, self._recipe.observations) for episode in episodes]
 
+    def close(self) -> None:
+        """Close the games."""
+        for env in self._envs:
+            # A game that broke may not close either.
+            with contextlib.suppress(Exception):
+                env.close()
+
     def _make_env(self) -> Any:
         env: Any = self._game.make(self._recipe.scheme, self._recipe.only)
         if env.catalogue.sha256 != self._catalogue_sha256:

@@ -52,7 +52,16 @@ class SerialExecutor:
     def run[U, R](
         self, make_worker: Callable[[], Callable[[U], R]], units: Sequence[U]
     ) -> Iterator[tuple[int, R | WorkerFailure]]:
-        """Run every unit in order; see :class:`Executor`."""
+        """Run every unit in order; see :class:`Executor`.
+
+        A worker that has a ``close`` is closed at the end: unlike a worker in a process of its
+        own, it would leave its games open, and their functions recorded.
+        """
         work = make_worker()
-        for index, unit in enumerate(units):
-            yield index, work(unit)
+        try:
+            for index, unit in enumerate(units):
+                yield index, work(unit)
+        finally:
+            close = getattr(work, "close", None)
+            if close is not None:
+                close()

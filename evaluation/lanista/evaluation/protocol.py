@@ -1,5 +1,6 @@
 """The goal protocol: every goal, N plays on unseen worlds, judged the same with any workers."""
 
+import contextlib
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -231,6 +232,13 @@ class _Worker:
             self._record(cell, episode) for cell, episode in zip(unit.cells, episodes, strict=True)
         )
         return _UnitResult(records, shortest_paths(episodes, self._catalogue, self._engine))
+
+    def close(self) -> None:
+        """Close the games."""
+        for env in self._envs:
+            # A game that broke may not close either.
+            with contextlib.suppress(Exception):
+                env.close()
 
     def _make_env(self) -> Any:
         env = self._game.make(cast("Scheme", self._protocol.scheme), None)
