@@ -105,7 +105,8 @@ def train_trial(
         on_progress: Called with the updates done and the metrics of each report.
 
     Returns:
-        ``checkpoint``, ``updates``, ``loss`` and ``seconds`` (of all parts together).
+        ``checkpoint``, ``updates``, ``resumed_from`` (updates that an earlier, interrupted part
+        had done), ``loss`` and ``seconds`` (of all parts together).
 
     Raises:
         InputError: If the data cannot be used, or the folder holds another training.
@@ -143,6 +144,7 @@ def train_trial(
     value = {
         "checkpoint": str(result.checkpoint.relative_to(folder)),
         "updates": result.updates,
+        "resumed_from": before.update if before else 0,
         "loss": result.loss,
         "seconds": spent + time.monotonic() - began,
     }
