@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lanista.agents.config import AgentConfig
+from lanista.agents.config import AgentConfig, TrainConfig
 from lanista.envs.errors import InputError
 from lanista.platform.config import parse_document
 from lanista.platform.demo import demo_sweep
@@ -32,6 +32,14 @@ agents: {One: {algorithm: gcbc}, Two: {algorithm: gcdt}}
 """
 
 
+TRAININGS = [
+    (path, profile)
+    for path in sorted(EXPERIMENTS.glob("*.yaml"))
+    if "agent" in (value := yaml.safe_load(path.read_text(encoding="utf-8")))
+    for profile in [None, *value.get("profiles", {})]
+]
+
+
 def small(*overrides: str) -> SweepFile:
     return make_sweep(parse_document(SMALL, "small.yaml", overrides=overrides))
 
@@ -41,10 +49,17 @@ def test_sweeps_that_come_along_are_right(path: Path, profile: str | None) -> No
     assert read_sweep(path, profile=profile).trials()
 
 
-@pytest.mark.parametrize("profile", [None, "short"])
-def test_the_training_that_comes_along_is_right(profile: str | None) -> None:
-    made = read_training(EXPERIMENTS / "crafter_train.yaml", profile=profile)
+@pytest.mark.parametrize(
+    ("path", "profile"), TRAININGS, ids=lambda item: getattr(item, "stem", item)
+)
+def test_trainings_that_come_along_are_right(path: Path, profile: str | None) -> None:
+    assert read_training(path, profile=profile).agent.algorithm in {"gcbc", "gcdt"}
+
+
+def test_the_training_of_the_paper_has_its_sizes() -> None:
+    made = read_training(EXPERIMENTS / "crafter_train.yaml")
     assert made.agent == AgentConfig(algorithm="gcdt", call_stack="mhsa", context=30)
+    assert made.train == TrainConfig(steps=10_000, batch_size=128, learning_rate=3e-4)
 
 
 def test_table_1_has_its_agents_seeds_and_sizes() -> None:
