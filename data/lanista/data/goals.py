@@ -1,5 +1,6 @@
 """Which functions are goals: rules that are applied to data, never lists typed in."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ def action_dependent(
             has no plays.
         RunError: If the game breaks while actions are tried.
     """
-    from lanista.data.replay import environment_for
+    from lanista.envs.game import load_game
     from lanista.envs.tracing.counterfactual import action_dependent_functions
 
     rows = [row for row in store.rows() if row["whole_steps"]]
@@ -75,28 +76,29 @@ def action_dependent(
         )
     places = np.unique(np.linspace(0, len(rows) - 1, min(plays, len(rows))).astype(int))
     only = store.recipe.get("only")
-    env = environment_for(store.game_id, store.catalogue.scheme, only and tuple(only))
+    game = load_game(store.game_id)
     found: set[int] = set()
     looked_at = 0
-    for place in places:
-        row = rows[int(place)]
-        key, steps = row["key"], int(row["whole_steps"])
-        episode = store.read(row["episode_id"], key["seat"], observations=False)
-        every = max(1, round(steps * len(places) / states))
-        try:
-            found |= action_dependent_functions(
-                env, [(key["world"], episode.actions[:steps].tolist())], every=every
-            )
-        except LanistaError:
-            raise
-        except Exception as error:
-            raise RunError(
-                f"The game broke in world {key['world']} while actions were tried: "
-                f"{type(error).__name__}: {error}."
-            ) from error
-        looked_at += -(-steps // every)
-        if on_play is not None:
-            on_play()
+    with contextlib.closing(game.make(store.catalogue.scheme, only and tuple(only))) as env:
+        for place in places:
+            row = rows[int(place)]
+            key, steps = row["key"], int(row["whole_steps"])
+            episode = store.read(row["episode_id"], key["seat"], observations=False)
+            every = max(1, round(steps * len(places) / states))
+            try:
+                found |= action_dependent_functions(
+                    env, [(key["world"], episode.actions[:steps].tolist())], every=every
+                )
+            except LanistaError:
+                raise
+            except Exception as error:
+                raise RunError(
+                    f"The game broke in world {key['world']} while actions were tried: "
+                    f"{type(error).__name__}: {error}."
+                ) from error
+            looked_at += -(-steps // every)
+            if on_play is not None:
+                on_play()
     return {
         "rule": "functions that some actions call and others do not, taken in the same state",
         "plays": len(places),

@@ -33,8 +33,8 @@ def test_the_json_holds_the_fixed_fields(capsys: pytest.CaptureFixture[str]) -> 
 def test_the_table_and_the_overhead(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     patterns = tmp_path / "patterns.txt"
     patterns.write_text("# what matters\nPlayer.update\nEnv.step\n")
-    code, out, _ = run(capsys, "crafter", "--steps", "5", "--only", str(patterns))
-    assert code == 0
+    code, out, error = run(capsys, "crafter", "--steps", "5", "--only", str(patterns))
+    assert code == 0, error
     assert "2 of 2 functions" in out
     assert "interleaved" in out
 
