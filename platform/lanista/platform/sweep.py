@@ -51,7 +51,7 @@ def run_sweep(file: SweepFile, root: Root) -> dict[str, Any]:
 
     Returns:
         ``name, trials, finished, failed, failures: [{trial, error}], table, parent_run_id,
-        report, tracking_uri, compare, protocol, seconds``.
+        report, tracking_uri, compare, protocol, seconds, parts: {part: seconds}``.
 
     Raises:
         InputError: If the file, the data, the cluster or the tracking server cannot be used, or
@@ -167,21 +167,33 @@ class _Sweep:
         self.logs: dict[str, RunLog] = {}
         self.tags: dict[str, str] = {}
         self.began = time.monotonic()
+        self.parts: dict[str, float] = {}
 
     def run(self) -> dict[str, Any]:
         """Go through the phases; every run opened is ended, however this ends."""
         with ExitStack() as stack:
             parent = stack.enter_context(finishing(self.tracker.open("sweep")))
             stack.enter_context(self._ending_trials())
-            stack.enter_context(ray_session())
+            with self._timed("start"):
+                stack.enter_context(ray_session())
             workers = cluster_workers(self.file.scheduling.workers)
-            data, collected = record(self.file.data, self.root, workers)
+            with self._timed("record"):
+                data, collected = record(self.file.data, self.root, workers)
             protocol = make_protocol(self.file.evaluate, data)
             self._describe(parent, data, protocol)
             parent.log_metrics(collected)
-            failures = self._train(data, parent)
-            failures |= self._judge(data, protocol, failures, workers, parent)
+            with self._timed("train"):
+                failures = self._train(data, parent)
+            with self._timed("judge"):
+                failures |= self._judge(data, protocol, failures, workers, parent)
             return self._conclude(parent, protocol, failures)
+
+    @contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        """Note how long a part of the sweep takes."""
+        began = time.monotonic()
+        yield
+        self.parts[part] = round(time.monotonic() - began, 1)
 
     @contextmanager
     def _ending_trials(self) -> Iterator[None]:
@@ -377,7 +389,8 @@ class _Sweep:
                 reason = read_error(self.folder.trial(trial)) or failures.get(name, "")
                 self.folder.set_status(trial, "failed", reason)
         self._register(judged, parent)
-        report = self._report() if judged else None
+        with self._timed("report"):
+            report = self._report() if judged else None
         seconds = time.monotonic() - self.began
         parent.log_metrics(
             {
@@ -413,6 +426,7 @@ class _Sweep:
                 "updates": self.file.train.steps,
             },
             "seconds": seconds,
+            "parts": self.parts,
         }
         write_json(self.folder.path / RESULT, result)
         return result

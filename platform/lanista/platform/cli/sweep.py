@@ -79,6 +79,8 @@ def finish(result: dict[str, Any], *, as_json: bool) -> None:
 
         for item in result["failures"]:
             say(f"failed: {item['trial']}: {item['error']}")
+        spent = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in result["parts"].items())
+        say(f"Time:    {result['seconds']:.0f} s ({spent})")
         say(f"Report:  {result['report'] or 'none, since no trial was judged'}")
         say(f"Compare: {result['compare']}")
     if result["failed"]:
