@@ -415,7 +415,7 @@ class _Sweep:
             "parent_run_id": parent.run_id,
             "report": str(report) if report else None,
             "tracking_uri": self.tracker.uri,
-            "compare": self.tracker.command,
+            "compare": self.tracker.comparison,
             "protocol": {
                 "game": protocol.game,
                 "goals": len(protocol.goals),

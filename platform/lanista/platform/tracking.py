@@ -4,9 +4,12 @@ Only the driver writes, in batches. The metric names are few and fixed; ``docs/m
 what each of them means.
 """
 
+import json
 import math
 import os
 import shlex
+import shutil
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -14,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from lanista.envs.errors import InputError
 from lanista.platform.root import Root
@@ -101,13 +105,30 @@ class Tracker:
 
     @property
     def command(self) -> str:
-        """Shell command that opens the comparison, or the address where it already is served."""
+        """Shell command that opens the experiment, or the address where it already is served."""
+        return self._opens(f"#/experiments/{self.experiment_id}")
+
+    @property
+    def comparison(self) -> str:
+        """As :attr:`command`, for MLflow's page that compares the trials of this name."""
+        trials = [run.info.run_id for run in self.runs() if "mlflow.parentRunId" in run.data.tags]
+        if len(trials) < 2:
+            return self.command
+        query = {"runs": json.dumps(trials), "experiments": json.dumps([self.experiment_id])}
+        return self._opens(f"#/compare-runs?{urlencode(query, quote_via=quote)}")
+
+    def _opens(self, page: str) -> str:
         if self.uri.startswith(("http://", "https://")):
-            return f"open {_shown(self.uri)}/#/experiments/{self.experiment_id}"
+            return f"open {_shown(self.uri)}/{page}"
+        program = Path(sys.executable).with_name("mlflow")
+        if shutil.which("mlflow") == str(program):
+            program = Path(program.name)
+        elif program.is_relative_to(Path.cwd()):
+            program = program.relative_to(Path.cwd())
         uri = shlex.quote(_shown(self.uri))
         return (
-            f"mlflow ui --backend-store-uri {uri} --port 5000  "
-            f"# then open http://127.0.0.1:5000/#/experiments/{self.experiment_id}"
+            f"{shlex.quote(str(program))} ui --backend-store-uri {uri} --port 5000  "
+            f"# then open http://127.0.0.1:5000/{page}"
         )
 
     def open(
