@@ -7,8 +7,22 @@ import gymnasium
 
 from lanista.envs.errors import InputError
 from lanista.envs.tracing.catalogue import Catalogue
+from lanista.envs.tracing.record import Record
 from lanista.envs.tracing.trace import CallTrace
 from lanista.envs.tracing.tracer import Tracer
+
+
+class _Play:
+    """What every step needs, in one place.
+
+    Reading an attribute of a class with ``__getattr__`` is slow, one of a class without is not.
+    """
+
+    __slots__ = ("info", "sink", "take")
+
+    def __init__(self, record: Record) -> None:
+        self.sink, self.take = record.sink, record.take
+        self.info: Any = None
 
 
 class TracedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
@@ -37,7 +51,7 @@ class TracedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
             inner = inner.env
         super().__init__(env)
         self.tracer: Tracer = tracer.install()
-        self._sink, self._drain = tracer.sink, tracer.drain
+        self._play = _Play(tracer.record)
         self.last_trace = CallTrace()
         # A game that is dropped without being closed must not keep its functions changed.
         self._stop = weakref.finalize(self, tracer.uninstall)
@@ -60,15 +74,18 @@ class TracedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Play one action; ``info["call_trace"]`` holds the calls that it caused."""
-        # The tracer's clear, written out: this runs in every step of every game.
-        sink = self._sink
-        if sink:
-            sink.clear()
+        play = self._play
+        start = len(play.sink)
         try:
             result = self.env.step(action)
         finally:
-            self.last_trace = trace = self._drain()
-        result[4]["call_trace"] = trace
+            self.last_trace = trace = play.take(start)
+        info = result[4]
+        if info is play.info:
+            # A game that fills one dict anew in every step: the caller may still hold the last.
+            return (*result[:4], {**info, "call_trace": trace})
+        play.info = info
+        info["call_trace"] = trace
         return result  # type: ignore[no-any-return]
 
     def close(self) -> None:

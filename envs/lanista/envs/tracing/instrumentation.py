@@ -14,10 +14,10 @@ from lanista.envs.tracing.definitions import is_function
 from lanista.envs.tracing.modules import Module
 from lanista.envs.tracing.monitoring import monitor, stop_monitoring
 from lanista.envs.tracing.plan import ClassKey, Plan, Rule
+from lanista.envs.tracing.record import Piece, Record
 from lanista.envs.tracing.rewriting import (
     ClassTable,
     CodePair,
-    Sink,
     Template,
     all_codes,
     definition_codes,
@@ -33,17 +33,19 @@ class Instrumentation:
 
     Attributes:
         plan: What is recorded.
-        sink: The list that every record is appended to, one encoded id each.
+        record: What the calls are appended to.
         users: How many tracers have it installed.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.sink = Sink()
         self.users = 0
-        self.width = 2 if len(plan.catalogue) <= 0x10000 else 4
+        complete = all(
+            None not in {rule.default, *rule.by_class.values()} for rule in plan.rules.values()
+        )
+        self.record = Record(len(plan.catalogue), complete=complete)
         self._finder = _Finder(self)
-        self._pieces: dict[tuple[str, int], bytes] = {}
+        self._pieces: dict[tuple[str, int], Piece] = {}
         self._tables: dict[tuple[str, int], ClassTable] = {}
         self._swapped: dict[int, tuple[CodeType, CodeType]] = {}
         self._functions: list[weakref.ref[FunctionType]] = []
@@ -54,9 +56,9 @@ class Instrumentation:
         self._planted: list[tuple[type, str, Any]] = []
         for place, rule in plan.rules.items():
             if rule.varies:
-                self._tables[place] = ClassTable(self._encode(rule.default))
+                self._tables[place] = ClassTable(self.record.piece(rule.default))
             else:
-                self._pieces[place] = self._encode(rule.default)
+                self._pieces[place] = self.record.piece(rule.default)
 
     def put_in(self) -> None:
         """Record from now on."""
@@ -87,7 +89,8 @@ class Instrumentation:
         self._functions.clear()
         self._monitored.clear()
         self._numbers.clear()
-        self.sink.clear()
+        # Traces that were taken and not yet read lie in the list.
+        self.record.pack()
         for table in self._tables.values():
             table.clear()
 
@@ -118,22 +121,21 @@ class Instrumentation:
         function itself goes on looking up, for calls that do not go through the leaf. Where a
         member is neither a plain function nor a property, only that way is taken.
         """
-        by_class: dict[ClassKey, dict[str, dict[int, bytes]]] = {}
+        by_class: dict[ClassKey, dict[str, set[int]]] = {}
         for (name, index), rule in self.plan.rules.items():
             if rule.varies and rule.binding == "instance" and name in self._templates:
                 for key, function_id in rule.by_class.items():
                     if key in self.plan.leaves and function_id is not None:
-                        pieces = by_class.setdefault(key, {}).setdefault(name, {})
-                        pieces[index] = self._encode(function_id)
+                        by_class.setdefault(key, {}).setdefault(name, set()).add(index)
         for module in modules:
             for key, by_module in by_class.items():
                 leaf = _find_class(module, key[1]) if key[0] == module.__name__ else None
                 if leaf is None or type(leaf) not in (type, abc.ABCMeta):
                     continue
-                for name, pieces in by_module.items():
-                    self._plant_into(leaf, name, pieces)
+                for name, indices in by_module.items():
+                    self._plant_into(leaf, name, indices)
 
-    def _plant_into(self, leaf: type, name: str, pieces: dict[int, bytes]) -> None:
+    def _plant_into(self, leaf: type, name: str, indices: set[int]) -> None:
         template = self._constant_templates.get(name)
         if template is None:
             rules = {
@@ -144,8 +146,10 @@ class Instrumentation:
             origin = getattr(sys.modules[name].__spec__, "origin", None)
             template = Template(self.plan.modules[name], rules, origin)
             self._constant_templates[name] = template
-        own = {index: pieces.get(index, b"") for index in template.indices}
-        recording = {pair.original: pair.recording for pair in template.bind(self.sink, own, {})}
+        # What a look-up by the class would find, also for those that it does not inherit.
+        own = {index: self._tables[name, index][leaf] for index in template.indices}
+        pairs = template.bind(self.record.sink, own, {})
+        recording = {pair.original: pair.recording for pair in pairs}
 
         def copy(function: Any) -> Any:
             if type(function) is not FunctionType:
@@ -154,7 +158,7 @@ class Instrumentation:
             code = recording.get(swapped[1]) if swapped is not None else None
             return function if code is None else _copied(function, code)
 
-        for attribute in {self.plan.attributes[name, index] for index in pieces}:
+        for attribute in {self.plan.attributes[name, index] for index in indices}:
             holder = next((item for item in leaf.__mro__ if attribute in vars(item)), leaf)
             found = vars(holder).get(attribute)
             if holder is leaf or attribute.startswith("__"):
@@ -170,10 +174,6 @@ class Instrumentation:
                 type.__setattr__(leaf, attribute, planted)
                 self._planted.append((leaf, attribute, planted))
 
-    def _encode(self, function_id: int | None) -> bytes:
-        # An empty piece stands for a call that is not recorded: it adds nothing to the joined ids.
-        return b"" if function_id is None else function_id.to_bytes(self.width, sys.byteorder)
-
     def _fill_tables(self, module: ModuleType) -> None:
         for place, table in self._tables.items():
             rule = self.plan.rules[place]
@@ -185,7 +185,7 @@ class Instrumentation:
                 if key[0] == module.__name__:
                     found = _find_class(module, key[1])
                     if found is not None:
-                        table[found] = self._encode(function_id)
+                        table[found] = self.record.piece(function_id)
 
     def _swap(
         self, module: Module, functions: Sequence[FunctionType], filename: str | None
@@ -198,7 +198,7 @@ class Instrumentation:
             self._templates[name] = Template(module, rules, filename)
         template = self._templates[name]
         pairs = template.bind(
-            self.sink,
+            self.record.sink,
             {index: piece for (where, index), piece in self._pieces.items() if where == name},
             {index: table for (where, index), table in self._tables.items() if where == name},
         )
@@ -238,12 +238,12 @@ class Instrumentation:
         monitor(handlers)
 
     def _handler(self, place: tuple[str, int], code: CodeType) -> Callable[[CodeType], None]:
-        sink = self.sink
+        sink = self.record.sink
         if self.plan.catalogue.scheme == "edge":
             number = self.plan.rules[place].default
             assert number is not None
             self._numbers[id(code)] = number
-            encoded = [self._encode(row[number]) for row in self.plan.edges]
+            encoded = [self.record.piece(row[number]) for row in self.plan.edges]
             numbers = self._numbers
 
             def record_edge(_: CodeType) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 from lanista.envs.tracing.definitions import first_parameter, function_codes, read_tree
 from lanista.envs.tracing.modules import Module
 from lanista.envs.tracing.plan import Rule
+from lanista.envs.tracing.record import Piece, Sink
 
 _MARK = "\0lanista "
 _SINK = f"{_MARK}sink"
@@ -37,33 +38,20 @@ _SHARED: dict[str, Any] = {
 }
 
 
-class Sink(list[bytes]):
-    """The list that records: one encoded id per call.
-
-    It hashes by identity, since code objects hash their constants.
-    """
-
-    __slots__ = ()
-    __hash__ = object.__hash__  # type: ignore[assignment]
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-
-class ClassTable(dict[type, bytes]):
-    """The encoded id of a function for each concrete class; for others, of their nearest base."""
+class ClassTable(dict[type, Piece]):
+    """The piece of a function for each concrete class; for others, of their nearest base."""
 
     __slots__ = ("default",)
     __hash__ = object.__hash__  # type: ignore[assignment]
 
-    def __init__(self, default: bytes) -> None:
+    def __init__(self, default: Piece) -> None:
         super().__init__()
         self.default = default
 
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __missing__(self, key: type) -> bytes:
+    def __missing__(self, key: type) -> Piece:
         found = self.default
         for base in getattr(key, "__mro__", ()):
             if base in self:
@@ -117,13 +105,13 @@ class Template:
         self.failed: frozenset[int] = frozenset()
 
     def bind(
-        self, sink: Sink, pieces: Mapping[int, bytes], tables: Mapping[int, ClassTable]
+        self, sink: Sink, pieces: Mapping[int, Piece], tables: Mapping[int, ClassTable]
     ) -> tuple[CodePair, ...]:
         """Return the code objects that changed, recording.
 
         Args:
             sink: The list to append to.
-            pieces: The encoded id of each definition that has just one.
+            pieces: The piece of each definition that has just one.
             tables: The encoded ids of the others.
         """
         values: dict[str, Any] = dict(_SHARED) | {_SINK: sink, _APPEND: sink.append}

@@ -1,10 +1,23 @@
 """The call trace: the ordered function ids that one step caused."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+Ids = NDArray[np.unsignedinteger[Any]]
+
+
+class Calls(Protocol):
+    """What holds the ids of many traces until they are asked for."""
+
+    def read(self, start: int, stop: int) -> Ids:
+        """Return the ids of the calls from number ``start`` to before ``stop``.
+
+        Returns:
+            Read-only array of ``uint16`` or ``uint32``, shape ``[stop - start]``.
+        """
 
 
 class CallTrace:
@@ -18,61 +31,68 @@ class CallTrace:
             it and ``uint32`` otherwise; shape ``[calls]``.
     """
 
-    __slots__ = ("_data", "_width")
+    __slots__ = ("_ids",)
 
-    _data: bytes
-    _width: int
+    _ids: Ids | tuple[Calls, int, int]
 
     def __init__(self, ids: Iterable[int] | NDArray[np.integer[Any]] = ()) -> None:
+        if type(ids) is tuple and not ids:
+            # Every step of a game makes an empty one, for the recorder to replace.
+            _set_ids(self, _NO_IDS)
+            return
         wide = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
         if wide.ndim != 1 or (wide.size and (wide.min() < 0 or wide.max() > 0xFFFFFFFF)):
             raise ValueError(f"a call trace is a flat list of ids from 0 to 2**32 - 1, got {ids!r}")
-        narrow = wide.astype(np.uint16 if not wide.size or wide.max() <= 0xFFFF else np.uint32)
-        _set_data(self, narrow.tobytes())
-        _set_width(self, narrow.itemsize)
+        _set_ids(self, _narrowed(wide))
 
     @classmethod
-    def from_buffer(cls, data: bytes, width: int) -> "CallTrace":
-        """Make a trace of ids that lie end to end in memory, in the machine's byte order.
+    def inside(cls, calls: Calls, start: int, stop: int) -> "CallTrace":
+        """Make a trace of ids that are read when they are first asked for.
 
-        This is the fast way for a recorder; the trace shares the memory.
+        This is the fast way for a recorder, which makes a trace in every step.
 
         Args:
-            data: The ids.
-            width: Bytes of each id: 2 or 4.
+            calls: What holds the ids; those meant must never change.
+            start: Number of the first call.
+            stop: Number after that of the last.
         """
-        if width != 2:
-            return cls(np.frombuffer(data, np.uint32))
         trace = _new(cls)
-        _set_data(trace, data)
-        _set_width(trace, 2)
+        _set_ids(trace, (calls, start, stop))
         return trace
 
     @property
-    def ids(self) -> NDArray[np.unsignedinteger[Any]]:
+    def ids(self) -> Ids:
         """The ids, read-only: ``uint16`` where every one fits in it, else ``uint32``."""
-        return np.frombuffer(self._data, np.uint16 if self._width == 2 else np.uint32)
+        found = self._ids
+        if type(found) is tuple:
+            calls, start, stop = found
+            found = calls.read(start, stop)
+            if found.itemsize != 2:
+                found = _narrowed(found)
+            _set_ids(self, found)
+        return found  # type: ignore[return-value]
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a CallTrace is a value: its {name} cannot be set")
 
     def __len__(self) -> int:
         """Return the number of calls, repetitions included."""
-        return len(self._data) // self._width
+        found = self._ids
+        return found[2] - found[1] if type(found) is tuple else len(found)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CallTrace):
             return NotImplemented
-        return self._width == other._width and self._data == other._data
+        return bool(np.array_equal(self.ids, other.ids))
 
     def __hash__(self) -> int:
-        return hash(self._data)
+        return hash(self.ids.tobytes())
 
     def __repr__(self) -> str:
         shown = ", ".join(map(str, self.ids[:8]))
         return f"CallTrace([{shown}{', …' if len(self) > 8 else ''}], calls={len(self)})"
 
-    def __reduce__(self) -> tuple[type["CallTrace"], tuple[NDArray[np.unsignedinteger[Any]]]]:
+    def __reduce__(self) -> tuple[type["CallTrace"], tuple[Ids]]:
         return CallTrace, (self.ids,)
 
     def __contains__(self, function_id: object) -> bool:
@@ -88,7 +108,13 @@ class CallTrace:
         return ids, counts.astype(np.int64)
 
 
-# The slots' own setters pass by __setattr__, which refuses; a recorder makes a trace every step.
+def _narrowed(wide: NDArray[np.integer[Any]]) -> Ids:
+    narrow: Ids = wide.astype(np.uint16 if not wide.size or wide.max() <= 0xFFFF else np.uint32)
+    narrow.flags.writeable = False
+    return narrow
+
+
+_NO_IDS = _narrowed(np.zeros(0, np.int64))
+# The slot's own setter passes by __setattr__, which refuses; a recorder makes a trace every step.
 _new = object.__new__
-_set_data = CallTrace.__dict__["_data"].__set__
-_set_width = CallTrace.__dict__["_width"].__set__
+_set_ids = CallTrace.__dict__["_ids"].__set__

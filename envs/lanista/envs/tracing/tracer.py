@@ -39,7 +39,7 @@ class Tracer:
     Attributes:
         scope: What is recorded.
         scheme: How calls are told apart.
-        sink: The list that records, one encoded id per call; the same one for good.
+        record: What the calls are appended to; the same one for good.
     """
 
     def __init__(self, scope: Scope, scheme: Scheme = "class") -> None:
@@ -53,8 +53,7 @@ class Tracer:
         self._plan: Plan = make_plan(scope, scheme)
         self._installed = 0
         with _lock:
-            made = _made.setdefault((scope, scheme), Instrumentation(self._plan))
-        self.sink, self._width = made.sink, made.width
+            self.record = _made.setdefault((scope, scheme), Instrumentation(self._plan)).record
 
     @property
     def catalogue(self) -> Catalogue:
@@ -86,14 +85,11 @@ class Tracer:
 
     def clear(self) -> None:
         """Forget the calls recorded so far."""
-        self.sink.clear()
+        self.record.clear()
 
     def drain(self) -> CallTrace:
         """Return the calls recorded since the last drain or clear, and forget them."""
-        sink = self.sink
-        trace = CallTrace.from_buffer(b"".join(sink), self._width)
-        sink.clear()
-        return trace
+        return self.record.drain()
 
     def __enter__(self) -> Self:
         """Install."""
