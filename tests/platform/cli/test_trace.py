@@ -39,6 +39,20 @@ def test_the_table_and_the_overhead(capsys: pytest.CaptureFixture[str], tmp_path
     assert "interleaved" in out
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_names_fit_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    code, out, _ = run(capsys, "crafter", "--steps", "200", "--no-overhead")
+    assert code == 0
+    assert "…" not in out
+    assert "Env._balance_chunk.<locals>.<lambda>#2 " in out
+    assert max(map(len, out.splitlines())) <= width
+    assert "Player._degen_or_regen_health " in out
+    assert ("crafter/objects.py:" in out) == (width == 120)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

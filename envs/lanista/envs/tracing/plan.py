@@ -60,7 +60,7 @@ class Plan:
     Attributes:
         scope: The scope it was made from.
         catalogue: The functions and their ids.
-        modules: The modules with recorded functions, by name.
+        modules: The modules with recorded functions or classes told apart, by name.
         rules: By module name and index of the definition. Under ``edge`` the id is the
             definition's number among the recorded ones.
         edges: Under ``edge``: ``edges[caller + 1][callee]`` is the id of a pair; row 0 is
@@ -155,7 +155,10 @@ class _Planner:
         edges: tuple[tuple[int, ...], ...] = (),
     ) -> Plan:
         rules = {place: rule for place, rule in rules.items() if rule.records}
-        modules = {name: self.modules[name] for name in sorted({name for name, _ in rules})}
+        # A class may stand in a module that has no function of its own.
+        names = {name for name, _ in rules}
+        names |= {key[0] for rule in rules.values() for key in rule.by_class}
+        modules = {name: self.modules[name] for name in sorted(names)}
         inside = [
             item for name in modules for item in self.definitions(name).functions if item.owner
         ]

@@ -1,5 +1,6 @@
 """``lanista trace``."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,8 @@ from lanista.platform.cli.options import JsonOption, SeedOption
 from lanista.platform.cli.output import emit, make_table, progress
 
 BAR_WIDTH = 12
+WIDE = 110
+"""Columns of a terminal from which on the table says where a function is written."""
 
 
 def trace(
@@ -36,7 +39,7 @@ def trace(
 
     Example: lanista trace crafter --world 7 --steps 400 --only 'Zombie.*'
     """
-    from rich.console import Group
+    from rich.console import Console, Group
     from rich.text import Text
 
     from lanista.envs.errors import InputError
@@ -83,28 +86,28 @@ def trace(
         (row for row in value["functions"] if row["calls"]),
         key=lambda row: (-row["calls"], row["name"]),
     )
+    wide = Console().width >= WIDE
+    names = [row["name"] for row in value["functions"]]
+    shown = dict(zip(names, _shortest(names), strict=True))
+    columns = {"function": "left", **({"where": "left"} if wide else {})}
+    columns |= {"calls": "right", "in steps": "right", "": "left", "goal": "left"}
     table = make_table(
-        f"{game}: {len(called)} of {len(value['functions'])} functions called in {steps} steps",
-        {
-            "function": "left",
-            "where": "left",
-            "calls": "right",
-            "share of steps": "right",
-            "": "left",
-            "goal": "left",
-        },
+        f"{game}: {len(called)} of {len(names)} functions called in {steps} steps",
+        columns,
         [
             [
-                row["name"],
-                f"{row['file']}:{row['line']}",
+                shown[row["name"]],
+                *([f"{row['file']}:{row['line']}"] if wide else []),
                 str(row["calls"]),
                 f"{row['step_share']:.1%}",
-                _bar(row["step_share"]),
+                _bar(row["step_share"], BAR_WIDTH if wide else BAR_WIDTH // 2),
                 "goal" if row["goal"] else "",
             ]
             for row in called
         ],
     )
+    # A long name goes on in the next line: cut, it could not be told from others.
+    table.columns[0].overflow = "fold"
     per_step = value["calls_per_step"]
     lines = [
         f"{value['goals']} goals: called in some step, not in every one of this play",
@@ -121,7 +124,14 @@ def trace(
     emit(value, as_json=as_json, shown=Group(table, Text("\n".join(lines))))
 
 
-def _bar(share: float) -> str:
-    eighths = round(share * BAR_WIDTH * 8)
+def _shortest(names: list[str]) -> list[str]:
+    """Return names without their modules, or in full where two would then be alike."""
+    short = [" -> ".join(part.rpartition(":")[2] for part in name.split(" -> ")) for name in names]
+    counts = Counter(short)
+    return [brief if counts[brief] == 1 else name for brief, name in zip(short, names, strict=True)]
+
+
+def _bar(share: float, width: int) -> str:
+    eighths = round(share * width * 8)
     full, rest = divmod(eighths, 8)
     return "█" * full + ("" if not rest else "▏▎▍▌▋▊▉"[rest - 1])
