@@ -108,3 +108,26 @@ def test_the_world_interval_covers_as_often_as_it_says() -> None:
         naive += plain.low <= 0.5 <= plain.high
     assert 0.93 <= clustered / rounds <= 0.97
     assert naive / rounds < 0.75
+
+
+def test_worlds_that_are_alike_by_chance_leave_doubt() -> None:
+    table = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
+    found = world_interval(table, rate=True)
+    oracle = stats.binomtest(4, 8).proportion_ci(0.95, method="wilson")
+    assert (found.low, found.value, found.high) == pytest.approx((oracle.low, 0.5, oracle.high))
+    assert "no narrower than Wilson" in found.method
+
+
+@pytest.mark.parametrize("worlds", [2, 3, 5])
+@pytest.mark.parametrize("rate", [0.05, 0.5, 0.95])
+def test_the_rate_interval_covers_with_few_worlds(worlds: int, rate: float) -> None:
+    rng = np.random.default_rng([worlds, int(100 * rate)])
+    rounds = 600
+    hits = sum(
+        found.low <= rate <= found.high
+        for found in (
+            world_interval((rng.random((4, worlds)) < rate).astype(float), rate=True)
+            for _ in range(rounds)
+        )
+    )
+    assert hits / rounds >= 0.93

@@ -108,9 +108,11 @@ def world_interval(
     Args:
         table: ``float[goals, worlds]``; NaN where a play gave no result. The value is the mean of
             the world means, which is the plain mean where nothing is missing.
-        rate: Whether the entries are proportions; the interval is then cut to [0, 1], and where
-            every world has the same rate of 0 or 1, so that t would have no width, it is Wilson's
-            with worlds as trials (which takes the plays of one world as one).
+        rate: Whether the entries are successes and failures. The interval is then cut to [0, 1]
+            and is no narrower than Wilson's over the plays: with few worlds their rates are
+            alike by chance, and t alone would show no doubt at all. Where every world has the
+            same rate of 0 or 1 it is Wilson's with worlds as trials (which takes the plays of one
+            world as one).
         confidence: Nominal coverage, inside (0, 1).
     """
     means = world_means(table)
@@ -122,7 +124,17 @@ def world_interval(
         wilson = wilson_interval(int(known.sum()), known.size, confidence)
         label = "Wilson score interval with each world as one trial (every world has this rate)"
         return Interval(found.value, wilson.low, wilson.high, known.size, label)
-    return _within_bounds(found)
+    if math.isnan(found.low):
+        return found
+    plays = np.asarray(table, dtype=np.float64)
+    plays = plays[~np.isnan(plays)]
+    floor = wilson_interval(round(float(plays.sum())), plays.size, confidence)
+    return replace(
+        _within_bounds(found),
+        low=max(0.0, min(found.low, floor.low)),
+        high=min(1.0, max(found.high, floor.high)),
+        method=f"{found.method}, no narrower than Wilson's over plays",
+    )
 
 
 def rate_interval(
