@@ -42,7 +42,10 @@ def test_t_interval_is_the_one_of_scipy(values: list[float]) -> None:
     sample = np.array(values)
     error = stats.sem(sample)
     assert found.value == pytest.approx(sample.mean(), abs=1e-9)
-    if error > 0:
+    if len(set(values)) == 1:
+        assert math.isnan(found.low)
+        assert "gave the same value" in found.method
+    elif error > 1e-12:
         low, high = stats.t.interval(0.95, len(sample) - 1, loc=sample.mean(), scale=error)
         assert (found.low, found.high) == pytest.approx((low, high), abs=1e-7)
 
@@ -70,6 +73,17 @@ def test_a_rate_of_zero_everywhere_keeps_a_width() -> None:
     assert (found.value, found.low) == (0.0, 0.0)
     assert found.high == pytest.approx(oracle.high)
     assert "each world as one trial" in found.method
+
+
+def test_worlds_that_agree_on_a_rate_do_not_make_it_certain() -> None:
+    table = np.array([[1.0] * 4, [0.0] * 4, [0.0] * 4])
+    found = world_interval(table, rate=True)
+    assert found.value == pytest.approx(1 / 3)
+    assert found.low < 0.15
+    assert found.high > 0.55
+    assert math.isnan(world_interval(table).low)
+    assert math.isnan(paired_difference(table, np.zeros_like(table)).low)
+    assert math.isnan(world_interval(table[:, :1], rate=True).low)
 
 
 def test_a_rate_stays_within_its_bounds() -> None:

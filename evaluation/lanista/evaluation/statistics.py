@@ -63,14 +63,8 @@ def wilson_interval(successes: int, trials: int, confidence: float = CONFIDENCE)
     method = "Wilson score interval over plays"
     if trials == 0:
         return Interval(math.nan, math.nan, math.nan, 0, method)
-    quantile = _normal_quantile(confidence)
-    rate = successes / trials
-    spread = quantile**2 / trials
-    centre = (rate + spread / 2) / (1 + spread)
-    margin = quantile / (1 + spread) * math.sqrt(rate * (1 - rate) / trials + spread / trials / 4)
-    low = 0.0 if successes == 0 else max(0.0, centre - margin)
-    high = 1.0 if successes == trials else min(1.0, centre + margin)
-    return Interval(rate, low, high, trials, method)
+    low, high = _wilson(successes / trials, trials, confidence)
+    return Interval(successes / trials, low, high, trials, method)
 
 
 def t_interval(
@@ -79,6 +73,9 @@ def t_interval(
     confidence: float = CONFIDENCE,
 ) -> Interval:
     """Interval of the mean of independent values by Student's t.
+
+    Values that are all the same show no spread to make an interval of: it then has no ends,
+    rather than the width 0 that the formula would give.
 
     Args:
         values: One per independent unit; NaN entries are left out.
@@ -93,6 +90,9 @@ def t_interval(
     mean = float(sample.mean())
     if sample.size == 1:
         return Interval(mean, math.nan, math.nan, 1, f"no interval: one of {over} only")
+    if np.all(sample == sample[0]):
+        label = f"no interval: all {sample.size} {over} gave the same value"
+        return Interval(float(sample[0]), math.nan, math.nan, int(sample.size), label)
     from scipy.stats import t
 
     error = float(sample.std(ddof=1)) / math.sqrt(sample.size)
@@ -117,23 +117,26 @@ def world_interval(
     """
     means = world_means(table)
     found = t_interval(means, "worlds", confidence)
-    if not rate or math.isnan(found.value):
+    if not rate:
+        return found
+    if found.samples < 2:
         return found
     known = means[~np.isnan(means)]
     if np.all(known == known[0]) and known[0] in {0.0, 1.0}:
         wilson = wilson_interval(int(known.sum()), known.size, confidence)
         label = "Wilson score interval with each world as one trial (every world has this rate)"
         return Interval(found.value, wilson.low, wilson.high, known.size, label)
-    if math.isnan(found.low):
-        return found
     plays = np.asarray(table, dtype=np.float64)
     plays = plays[~np.isnan(plays)]
     floor = wilson_interval(round(float(plays.sum())), plays.size, confidence)
-    return replace(
-        _within_bounds(found),
-        low=max(0.0, min(found.low, floor.low)),
-        high=min(1.0, max(found.high, floor.high)),
-        method=f"{found.method}, no narrower than Wilson's over plays",
+    # Worlds that all have one rate give t no width: what is left is the doubt of the plays.
+    low, high = (found.value,) * 2 if math.isnan(found.low) else (found.low, found.high)
+    return Interval(
+        found.value,
+        max(0.0, min(low, floor.low)),
+        min(1.0, max(high, floor.high)),
+        found.samples,
+        "Student's t interval over worlds, no narrower than Wilson's over plays",
     )
 
 
@@ -191,7 +194,14 @@ def paired_difference(
     return Interval(found.value, found.low, found.high, found.samples, f"paired, {found.method}")
 
 
-def _normal_quantile(confidence: float) -> float:
+def _wilson(rate: float, trials: int, confidence: float) -> tuple[float, float]:
     from statistics import NormalDist
 
-    return NormalDist().inv_cdf((1 + confidence) / 2)
+    quantile = NormalDist().inv_cdf((1 + confidence) / 2)
+    spread = quantile**2 / trials
+    centre = (rate + spread / 2) / (1 + spread)
+    margin = quantile / (1 + spread) * math.sqrt(rate * (1 - rate) / trials + spread / trials / 4)
+    # At the ends the formula gives 0 and 1 exactly, but for rounding.
+    low = 0.0 if rate == 0 else max(0.0, centre - margin)
+    high = 1.0 if rate == 1 else min(1.0, centre + margin)
+    return low, high

@@ -169,6 +169,7 @@ def _printed(trial: Trial) -> dict[str, Any]:
         "algorithm": {"gcbc": "GC-BC", "gcdt": "GC-DT"}[trial.agent.algorithm],
         "variant": "ca2" if trial.agent.call_stack else "simple",
         "encoder": trial.agent.call_stack or "",
+        "options": " ".join(part for part in trial.label.split() if "=" in part),
         "seed": trial.seed,
         "status": "begun",
     }

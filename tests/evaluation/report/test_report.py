@@ -143,6 +143,31 @@ def test_every_group_looks_different(content: ReportInput) -> None:
     assert entries[0].colour == entries[1].colour
 
 
+def test_agents_of_a_grid_are_kept_apart(tmp_path: Path, sweep: Path) -> None:
+    from shutil import copytree
+
+    for context in (10, 20):
+        for variant in ("simple", "ca2"):
+            folder = tmp_path / "trials" / f"{variant}-{context}"
+            copytree(sweep / "trials" / f"gc-dt-{variant}-0", folder)
+            trial = json.loads((folder / "trial.json").read_text())
+            trial |= {"label": folder.name, "options": f"context={context}"}
+            (folder / "trial.json").write_text(json.dumps(trial))
+    (tmp_path / "sweep.json").write_text("{}")
+    content = collect_report_input(tmp_path, videos=0)
+    assert [row.name for row in difference_rows(content.agents)] == [
+        "GC-DT CA2 (MHSA) context=10 − GC-DT Simple context=10",
+        "GC-DT CA2 (MHSA) context=20 − GC-DT Simple context=20",
+    ]
+    entries = legend(content.agents)
+    assert len({(entry.colour, entry.dashed) for entry in entries}) == len(entries) == 4
+    for folder in (tmp_path / "trials").iterdir():
+        trial = json.loads((folder / "trial.json").read_text())
+        (folder / "trial.json").write_text(json.dumps(trial | {"options": ""}))
+    names = [row.name for row in group_rows(collect_report_input(tmp_path, videos=0).agents)]
+    assert len(set(names)) == 4
+
+
 def test_broken_folders_are_refused(tmp_path: Path, sweep: Path) -> None:
     with pytest.raises(InputError, match="no sweep's folder"):
         collect_report_input(tmp_path)

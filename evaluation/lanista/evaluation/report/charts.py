@@ -7,7 +7,18 @@ from typing import Any
 
 from lanista.evaluation.report.inputs import AgentReport
 
-PALETTE = ("#3b76c4", "#d9772b", "#2f9e6e", "#b0559a", "#8a8330", "#6f6fd1")
+PALETTE = (
+    "#3b76c4",
+    "#d9772b",
+    "#2f9e6e",
+    "#b0559a",
+    "#8a8330",
+    "#6f6fd1",
+    "#c2484f",
+    "#4b97a8",
+    "#7d6148",
+    "#71808f",
+)
 _INK, _LINE = "#010203", "#040506"
 _PANELS = 6
 
@@ -30,23 +41,18 @@ class LegendEntry:
 def legend(agents: Sequence[AgentReport]) -> list[LegendEntry]:
     """Give each learner a colour; *Simple* agents are dashed, further encoders get their own."""
     entries: dict[str, LegendEntry] = {}
-    colours: dict[str, str] = {}
+    colours: dict[tuple[str, str, str], str] = {}
     for agent in agents:
         if agent.group in entries:
             continue
-        simple = agent.variant == "simple"
-        taken = any(
-            entry.colour == colours.get(agent.algorithm) and not entry.dashed
-            for entry in entries.values()
-        )
-        if agent.algorithm not in colours or (taken and not simple):
-            used = {entry.colour for entry in entries.values()}
-            free = [colour for colour in PALETTE if colour not in used] or list(PALETTE)
-            colour = free[0]
-            colours.setdefault(agent.algorithm, colour)
-        else:
-            colour = colours[agent.algorithm]
-        entries[agent.group] = LegendEntry(agent.group, colour, simple)
+        # The first code-aware agent of a learner shares the colour of the Simple one.
+        kin = agent.algorithm, agent.options, ""
+        if agent.variant == "ca2" and any(
+            entry.colour == colours.get(kin) and not entry.dashed for entry in entries.values()
+        ):
+            kin = agent.algorithm, agent.options, agent.encoder
+        colour = colours.setdefault(kin, PALETTE[len(colours) % len(PALETTE)])
+        entries[agent.group] = LegendEntry(agent.group, colour, agent.variant == "simple")
     return list(entries.values())
 
 

@@ -1,6 +1,8 @@
 """Reading a sweep's folder into a report's input."""
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,8 @@ def collect_report_input(
                                       "variant": "simple" | "ca2",
                                       "encoder": str,            "emb", "linear", "mhsa" or ""
                                       "seed": int,               training seed
+                                      "options": str,            (optional) "context=20": what a
+                                                                 grid sets apart
                                       "status": "finished" | "failed" | …,
                                       "error": str,              (optional) why it failed
                                       "facts": {str: str}        (optional) parameters, updates …
@@ -50,7 +54,7 @@ def collect_report_input(
         findings/<finding>.json     what broke the game
         videos/<function>.mp4       a few of the paths as videos, trace beside the picture
 
-    Agents come sorted by algorithm, Simple before CA2, encoder and seed.
+    Agents come sorted by algorithm, options, Simple before CA2, encoder and seed.
 
     Args:
         sweep_folder: ``runs/NAME``.
@@ -79,8 +83,15 @@ def collect_report_input(
         raise InputError(
             f"No trial of {sweep_folder} has been judged yet; run or resume the sweep first."
         )
+    agents = _told_apart(agents)
     agents.sort(
-        key=lambda agent: (agent.algorithm, agent.variant == "ca2", agent.encoder, agent.seed)
+        key=lambda agent: (
+            agent.algorithm,
+            agent.options,
+            agent.variant == "ca2",
+            agent.encoder,
+            agent.seed,
+        )
     )
     findings = merge_findings(item for agent in agents for item in agent.evaluation.findings)
     paths = merge_paths(agent.evaluation.paths for agent in agents)
@@ -100,6 +111,18 @@ def collect_report_input(
     )
 
 
+def _told_apart(agents: list[AgentReport]) -> list[AgentReport]:
+    """Give agents that would pass for one and the same their labels as options."""
+    counts = Counter((agent.group, agent.seed) for agent in agents)
+    twice = {group for (group, _), count in counts.items() if count > 1}
+    return [
+        replace(agent, options=agent.label.removesuffix(f", seed {agent.seed}"))
+        if agent.group in twice
+        else agent
+        for agent in agents
+    ]
+
+
 def _agent(folder: Path, trial: Mapping[str, Any]) -> AgentReport:
     curves: dict[str, list[tuple[float, float]]] = {}
     try:
@@ -117,6 +140,7 @@ def _agent(folder: Path, trial: Mapping[str, Any]) -> AgentReport:
             variant=variant,
             encoder=str(trial.get("encoder") or ""),
             seed=int(trial["seed"]),
+            options=str(trial.get("options") or ""),
             evaluation=Evaluation.from_json(read_json(folder / "evaluation.json", "evaluation")),
             curves=curves,
             facts=_strings(trial.get("facts")),

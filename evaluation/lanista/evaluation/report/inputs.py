@@ -23,6 +23,8 @@ class AgentReport:
         encoder: Call-stack encoder (``emb``, ``linear``, ``mhsa``), empty for ``simple``.
         seed: Training seed.
         evaluation: How it was judged.
+        options: What else sets it apart in a sweep over a grid (``context=20``), empty if
+            nothing does; only agents with equal options are seeds of one another or compared.
         curves: Per metric its points ``(update, value)``.
         facts: Further facts to print beside it: parameters, updates, checkpoint hash.
     """
@@ -33,15 +35,17 @@ class AgentReport:
     encoder: str
     seed: int
     evaluation: Evaluation
+    options: str = ""
     curves: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def group(self) -> str:
         """Name shared by the seeds of one agent: ``GC-DT CA2 (MHSA)``."""
-        if self.variant == "simple":
-            return f"{self.algorithm} Simple"
-        return f"{self.algorithm} CA2 ({self.encoder.upper()})"
+        shown = "Simple"
+        if self.variant == "ca2":
+            shown = f"CA2 ({self.encoder.upper()})" if self.encoder else "CA2"
+        return " ".join(filter(None, (self.algorithm, shown, self.options)))
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def _row(name: str, agents: tuple[AgentReport, ...]) -> GroupRow:
 
 
 def difference_rows(agents: Sequence[AgentReport]) -> list[DifferenceRow]:
-    """Compare each code-aware agent with the *Simple* one of the same learner.
+    """Compare each code-aware agent with the *Simple* one of the same learner and options.
 
     Only agents that played the same goals in the same worlds under one step cap are paired.
     """
@@ -111,12 +111,16 @@ def difference_rows(agents: Sequence[AgentReport]) -> list[DifferenceRow]:
     groups = group_rows(agents)
     for simple in (row for row in groups if row.variant == "simple"):
         for other in groups:
-            if other.variant == "simple" or other.algorithm != simple.algorithm:
+            if other.variant == "simple" or _kin(other) != _kin(simple):
                 continue
             row = _difference(simple, other)
             if row is not None:
                 rows.append(row)
     return rows
+
+
+def _kin(row: GroupRow) -> tuple[str, str]:
+    return row.algorithm, row.agents[0].options
 
 
 def _difference(simple: GroupRow, other: GroupRow) -> DifferenceRow | None:
