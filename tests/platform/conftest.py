@@ -10,11 +10,11 @@ import pytest
 
 from lanista.platform.root import Root
 
-# A tiny game that workers and started programs can import by name.
-GAMES = str(Path(__file__).parents[1] / "data" / "games")
-if GAMES not in sys.path:
-    sys.path.insert(0, GAMES)
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [GAMES, os.environ.get("PYTHONPATH")]))
+# Tiny games that workers and started programs can import by name.
+TESTS = Path(__file__).parents[1]
+GAMES = [str(TESTS / room / "games") for room in ("data", "evaluation")]
+sys.path[:0] = [folder for folder in GAMES if folder not in sys.path]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*GAMES, os.environ.get("PYTHONPATH")]))
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 os.environ.setdefault("RAY_CHDIR_TO_TRIAL_DIR", "0")
