@@ -9,7 +9,7 @@ import pytest
 from sweep_folder import make_sweep
 
 from lanista.envs.errors import InputError
-from lanista.evaluation.report.charts import legend
+from lanista.evaluation.report.charts import learning_curves, legend
 from lanista.evaluation.report.collect import collect_report_input
 from lanista.evaluation.report.coverage_map import coverage_map
 from lanista.evaluation.report.inputs import ReportInput
@@ -135,6 +135,17 @@ def test_the_map_counts_agents_and_plays(content: ReportInput) -> None:
     assert cells["Vault.grab"].goal
     assert not cells["Vault.turn"].goal
     assert [cell.line for cell in file.cells] == sorted(cell.line for cell in file.cells)
+
+
+def test_losses_come_before_speeds_where_there_is_no_room_for_all(content: ReportInput) -> None:
+    from dataclasses import replace
+
+    names = [f"train/speed_{index}" for index in range(6)] + ["train/loss", "validation/loss"]
+    curves = {name: [(0.0, 1.0), (1.0, 0.5)] for name in names}
+    chart = learning_curves([replace(agent, curves=curves) for agent in content.agents])
+    assert chart.index("train/loss") < chart.index("validation/loss") < chart.index("speed_0")
+    assert "speed_5" not in chart
+    assert learning_curves([replace(agent, curves={}) for agent in content.agents]) == ""
 
 
 def test_every_group_looks_different(content: ReportInput) -> None:

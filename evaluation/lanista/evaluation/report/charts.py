@@ -21,6 +21,7 @@ PALETTE = (
 )
 _INK, _LINE = "#010203", "#040506"
 _PANELS = 6
+_FIRST = ("loss", "accuracy", "success", "evaluate")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ def learning_curves(agents: Sequence[AgentReport]) -> str:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    metrics = metrics[:_PANELS]
+    # What is learned comes before how fast it went.
+    metrics = sorted(metrics, key=_interest)[:_PANELS]
     columns = min(3, max(2, len(metrics)))
     rows = -(-len(metrics) // columns)
     style: dict[Any, Any] = {
@@ -105,6 +107,11 @@ def learning_curves(agents: Sequence[AgentReport]) -> str:
         for panel in panels[len(metrics) :]:
             panel.set_visible(False)
         return _svg(figure)
+
+
+def _interest(metric: str) -> tuple[int, str]:
+    ranks = [rank for rank, word in enumerate(_FIRST) if word in metric]
+    return min(ranks, default=len(_FIRST)), metric
 
 
 def _svg(figure: object) -> str:
