@@ -145,3 +145,29 @@ def test_the_rate_interval_covers_with_few_worlds(worlds: int, rate: float) -> N
         )
     )
     assert hits / rounds >= 0.93
+
+
+def test_rounding_alone_makes_no_interval() -> None:
+    table = np.array([[np.float32(0.1), np.float32(0.1) + np.float32(1e-8)]], dtype=np.float64)
+    table[0, 1] += 1e-8
+    found = world_interval(table)
+    assert found.value == pytest.approx(0.1)
+    assert math.isnan(found.low)
+    assert math.isnan(paired_difference(table, np.zeros_like(table)).low)
+
+
+@pytest.mark.parametrize("worlds", [2, 3, 10])
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.5, 0.98])
+@pytest.mark.parametrize("together", [False, True])
+def test_a_rate_covers_with_few_worlds_and_near_its_bounds(
+    worlds: int, rate: float, together: bool
+) -> None:
+    rng = np.random.default_rng([worlds, round(100 * rate), together])
+    rounds, covered = 800, 0
+    for _ in range(rounds):
+        shape = (1 if together else 8, worlds)
+        table = np.broadcast_to(rng.random(shape) < rate, (8, worlds)).astype(float)
+        found = world_interval(table, rate=True)
+        assert found.high - found.low > 0.05
+        covered += found.low <= rate <= found.high
+    assert covered / rounds > 0.93

@@ -197,3 +197,33 @@ def test_broken_folders_are_refused(tmp_path: Path, sweep: Path) -> None:
         collect_report_input(tmp_path)
     with pytest.raises(InputError, match="at least one agent"):
         render_report(ReportInput("nothing", ()))
+
+
+def test_what_only_the_recorded_plays_reached_is_told_apart(tmp_path: Path, sweep: Path) -> None:
+    import shutil
+
+    folder, store = tmp_path / "vault", tmp_path / "store"
+    shutil.copytree(sweep, folder)
+    store.mkdir()
+    catalogue = collect_report_input(folder, videos=0).agents[0].evaluation.catalogue
+    names = {name.rpartition(".")[2]: name for name in (f.name for f in catalogue.functions)}
+    manifest = {
+        "manifest_sha256": "ab12",
+        "catalogue_sha256": catalogue.sha256,
+        "functions": [{"name": names["never"], "steps": 3}, {"name": names["rust"], "steps": 0}],
+    }
+    (store / "manifest.json").write_text(json.dumps(manifest))
+    page = json.loads((folder / "sweep.json").read_text())
+    page["corpus"] = {"folder": str(store), "manifest": "ab12"}
+    (folder / "sweep.json").write_text(json.dumps(page))
+    content = collect_report_input(folder, videos=0)
+    assert content.recorded == {names["never"]}
+    cells = {c.name: c for f in coverage_map(content.agents, content.recorded) for c in f.cells}
+    assert (cells[names["never"]].recorded, cells[names["rust"]].recorded) == (True, False)
+    text = render_report(content)
+    assert "1 of them were reached in the recorded plays" in text
+    assert f"lanista replay {folder}/findings/" in text
+
+    # A store that has changed since says nothing about what was learned from.
+    (store / "manifest.json").write_text(json.dumps(manifest | {"manifest_sha256": "other"}))
+    assert collect_report_input(folder, videos=0).recorded is None

@@ -108,7 +108,24 @@ def collect_report_input(
         findings=findings,
         paths=paths,
         videos=_videos(sweep_folder, agents, paths, videos, game_videos),
+        folder=f"{sweep_folder}/",
+        recorded=_recorded(sweep.get("corpus"), agents[0].evaluation.catalogue.sha256),
     )
+
+
+def _recorded(corpus: Any, catalogue_sha256: str) -> frozenset[str] | None:
+    """Return the functions that some recorded step called, if the store is still as it was."""
+    facts = _strings(corpus)
+    try:
+        manifest = read_json(Path(facts["folder"]) / "manifest.json", "manifest")
+        if (manifest["manifest_sha256"], manifest["catalogue_sha256"]) != (
+            facts["manifest"],
+            catalogue_sha256,
+        ):
+            return None
+        return frozenset(str(row["name"]) for row in manifest["functions"] if row["steps"] > 0)
+    except (InputError, KeyError, TypeError):
+        return None
 
 
 def _told_apart(agents: list[AgentReport]) -> list[AgentReport]:

@@ -19,6 +19,7 @@ class FunctionCell:
         plays: In how many plays it was called.
         share: Share of the agents, from 0 to 1.
         goal: Whether it is one of the goals.
+        recorded: Whether the plays learned from called it; ``None`` where that is not known.
     """
 
     name: str
@@ -28,6 +29,7 @@ class FunctionCell:
     plays: int
     share: float
     goal: bool
+    recorded: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,15 @@ class FileCoverage:
         return sum(cell.agents > 0 for cell in self.cells)
 
 
-def coverage_map(agents: Sequence[AgentReport]) -> list[FileCoverage]:
-    """Count for each function of the agents' catalogues how many agents and plays called it."""
+def coverage_map(
+    agents: Sequence[AgentReport], recorded: frozenset[str] | None = None
+) -> list[FileCoverage]:
+    """Count for each function of the agents' catalogues how many agents and plays called it.
+
+    Args:
+        agents: Who was judged.
+        recorded: Functions that the plays learned from called, ``None`` where not known.
+    """
     functions: dict[str, Function] = {}
     reached: dict[str, int] = {}
     plays: dict[str, int] = {}
@@ -72,6 +81,7 @@ def coverage_map(agents: Sequence[AgentReport]) -> list[FileCoverage]:
                 plays=plays[name],
                 share=reached[name] / len(agents),
                 goal=name in goals,
+                recorded=None if recorded is None else name in recorded,
             )
         )
     return [

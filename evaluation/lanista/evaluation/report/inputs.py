@@ -79,6 +79,9 @@ class ReportInput:
         findings: What broke the game, each once.
         paths: Shortest recorded path to each function reached.
         videos: Videos to show.
+        recorded: Full names of the functions that the recorded plays reached; ``None`` where the
+            recording is not at hand.
+        folder: Where ``findings/`` and ``paths/`` are, ending in a slash; empty if here.
     """
 
     title: str
@@ -91,3 +94,5 @@ class ReportInput:
     findings: tuple[Finding, ...] = ()
     paths: tuple[RecordedPath, ...] = ()
     videos: tuple[VideoClip, ...] = ()
+    recorded: frozenset[str] | None = None
+    folder: str = ""

@@ -60,7 +60,7 @@ def render_report(content: ReportInput) -> str:
     }
     rows = group_rows(content.agents)
     first = content.agents[0].evaluation
-    files = coverage_map(content.agents)
+    files = coverage_map(content.agents, content.recorded)
     return environment.get_template(_TEMPLATE).render(
         content=content,
         rows=rows,
@@ -69,7 +69,10 @@ def render_report(content: ReportInput) -> str:
         curves=learning_curves(content.agents),
         goals=_goal_table(rows),
         files=files,
-        unreached=[cell for file in files for cell in file.cells if cell.agents == 0],
+        unreached=sum(cell.agents == 0 for file in files for cell in file.cells),
+        missed=sum(
+            cell.agents == 0 and cell.recorded is True for file in files for cell in file.cells
+        ),
         protocol=first.protocol,
         protocols_agree=all(
             agent.evaluation.protocol == first.protocol for agent in content.agents
