@@ -104,6 +104,13 @@ def test_overrides_are_read_as_yaml(override: str, attribute: str, value: object
             ),
         ),
         ("name: !!python/object/apply:os.getcwd []\nwheels: []\n", ("car.yaml:1:7: malformed",)),
+        ("name: 2020-13-45\n", ("car.yaml: malformed YAML: a value is none: month must be",)),
+        ("name: \x00\n", ("car.yaml: malformed YAML: unacceptable character",)),
+        (f"name: {'[' * 5000}\n", ("car.yaml: malformed YAML: it is nested too deeply.",)),
+        (
+            "name: x\nwheels: [{size: 1}]\nextras: {Red (dark): much}\n",
+            ("car.yaml:3: extras.Red (dark): input should be a valid integer",),
+        ),
     ],
 )
 def test_every_problem_is_one_line_with_its_place(text: str, expected: tuple[str, ...]) -> None:

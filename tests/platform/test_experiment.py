@@ -100,6 +100,11 @@ def test_a_grid_multiplies_what_it_changes() -> None:
         (20, 128),
     }
     assert len({trial.name for trial in trials}) == len(trials)
+    assert {(t.label, t.variation) for t in ones} == {
+        ("One dimension=64", "dimension=64"),
+        ("One dimension=128", "dimension=128"),
+    }
+    assert {t.variation for t in small().trials()} == {""}
 
 
 @pytest.mark.parametrize(

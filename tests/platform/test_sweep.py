@@ -137,3 +137,17 @@ def test_curves_are_cut_to_where_training_goes_on(tmp_path: Path) -> None:
         file.write('{"update": 8, "tr')
     assert cut_curve(tmp_path, 4) == {"update": 4, "train/loss": 0.4}
     assert [point["update"] for point in read_curve(tmp_path)] == [2, 4]
+
+
+def test_a_file_that_was_refused_may_be_mended_under_its_name(root: Root) -> None:
+    for override, expected in (
+        ("data.collect.game=nogame", "No game is named 'nogame'"),
+        ("data.collect.testers.0.name=nobody", "no tester named 'nobody'"),
+    ):
+        with pytest.raises(InputError, match=expected):
+            run_sweep(sweep(override), root)
+    folder = RunFolder(root, "tiny")
+    assert folder.begin(sweep())["file"]["data"]["collect"]["game"] == "tiny_game:GAME"
+    folder.add_hashes({"data_manifest_sha256": "0"})
+    with pytest.raises(InputError, match=r"another configuration \(data.collect.game\)"):
+        run_sweep(sweep("data.collect.game=nogame"), root)

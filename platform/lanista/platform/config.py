@@ -95,7 +95,13 @@ def parse_document(
         place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
         raise InputError(f"{place}: malformed YAML: {error.problem or error.context}.") from error
     except yaml.YAMLError as error:
-        raise InputError(f"{source}: malformed YAML: {error}.") from error
+        raise InputError(f"{source}: malformed YAML: {_one_line(error)}.") from error
+    except RecursionError as error:
+        raise InputError(f"{source}: malformed YAML: it is nested too deeply.") from error
+    except (ValueError, OverflowError) as error:
+        raise InputError(
+            f"{source}: malformed YAML: a value is none: {_one_line(error)}."
+        ) from error
     if not isinstance(value, dict):
         raise InputError(f"{source}: it must hold keys and values, not {_kind(value)}.")
     lines = dict(_lines(node, ())) if node is not None else {}
@@ -103,6 +109,10 @@ def parse_document(
     for override in overrides:
         _override(value, lines, override)
     return Document(value, source, lines)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _kind(value: object) -> str:
@@ -159,7 +169,7 @@ def _override(value: dict[str, Any], lines: dict[KeyPath, int], override: str) -
         raise InputError(f"--set {override!r} is not of the form key.key=value.")
     try:
         item = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader, made stricter
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(f"--set {override!r}: the value is malformed YAML.") from error
     place: Any = value
     path: list[str | int] = []
@@ -232,7 +242,7 @@ def make[T](kind: Callable[..., T], document: Document) -> T:
         names = sorted(_field_names(model))
         raise InputError(
             *(
-                _line(document, _path_of(item["loc"]), _message(item, names))
+                _line(document, _path_of(item["loc"], document.value), _message(item, names))
                 for item in error.errors()
             )
         ) from error
@@ -311,15 +321,20 @@ def _field_names(model: type[BaseModel]) -> set[str]:
     return names
 
 
-def _path_of(location: tuple[str | int, ...]) -> KeyPath:
+def _path_of(location: tuple[str | int, ...], value: Any) -> KeyPath:
     """Leave out what Pydantic adds to a location to say which member of a union it tried."""
-    made_up = ("[", "(")
-    return tuple(
-        part
-        for part in location
-        if isinstance(part, int)
-        or not (part[:1].isupper() or any(mark in part for mark in made_up))
-    )
+    path: list[str | int] = []
+    place = value
+    for part in location:
+        there = (isinstance(place, dict) and part in place) or (
+            isinstance(place, list) and isinstance(part, int) and part < len(place)
+        )
+        made_up = isinstance(part, str) and (part[:1].isupper() or set(part) & {"[", "("})
+        if made_up and not there:
+            continue
+        path.append(part)
+        place = place[part] if there else None
+    return tuple(path)
 
 
 def _message(item: Any, names: Sequence[str]) -> str:

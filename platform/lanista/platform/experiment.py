@@ -140,6 +140,7 @@ class Trial:
         seed: Training seed.
         agent: Architecture.
         train: How it is trained.
+        variation: The grid's part of the label, such as ``context=10``; empty without a grid.
     """
 
     name: str
@@ -147,6 +148,7 @@ class Trial:
     seed: int
     agent: AgentConfig
     train: TrainConfig
+    variation: str = ""
 
 
 @dataclass(frozen=True)
@@ -194,10 +196,12 @@ class SweepFile:
         for label, agent in self.agents.items():
             for point in self._points(agent):
                 variant = make_variant(agent, point)
-                shown = " ".join([label, *(f"{key}={value}" for key, value in point.items())])
+                variation = " ".join(f"{key}={value}" for key, value in point.items())
+                shown = f"{label} {variation}".rstrip()
                 for seed in self.seeds:
                     train = dataclasses.replace(self.train, seed=seed)
-                    yield Trial(slug(f"{shown} seed {seed}"), shown, seed, variant, train)
+                    name = slug(f"{shown} seed {seed}")
+                    yield Trial(name, shown, seed, variant, train, variation)
 
     def _points(self, agent: AgentConfig) -> Iterator[dict[str, Any]]:
         keys = [

@@ -58,6 +58,8 @@ class RunFolder:
     def begin(self, file: SweepFile | TrainFile) -> dict[str, Any]:
         """Write the resolved configuration, or check that it is the one written before.
 
+        A run that never got as far as opening its data takes any configuration.
+
         Returns:
             What ``config.json`` holds.
 
@@ -66,7 +68,8 @@ class RunFolder:
         """
         kind = "sweep" if isinstance(file, SweepFile) else "train"
         known = self.config() if (self.path / CONFIG).exists() else None
-        if known is not None:
+        # Without the data's hashes nothing was trained yet: a file that was refused may be mended.
+        if known is not None and "hashes" in known:
             if (known["kind"], known["identity"]) != (kind, identity(file)):
                 changed = _differences(known["file"], to_plain(file))
                 raise InputError(
@@ -169,7 +172,7 @@ def _printed(trial: Trial) -> dict[str, Any]:
         "algorithm": {"gcbc": "GC-BC", "gcdt": "GC-DT"}[trial.agent.algorithm],
         "variant": "ca2" if trial.agent.call_stack else "simple",
         "encoder": trial.agent.call_stack or "",
-        "options": " ".join(part for part in trial.label.split() if "=" in part),
+        "options": trial.variation,
         "seed": trial.seed,
         "status": "begun",
     }

@@ -6,26 +6,22 @@ goal is played, and training and judging never wait for each other's CPUs. What 
 is on disk, so a sweep that was killed goes on with the first thing that is missing.
 """
 
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-from lanista.agents.experts import make_tester, tester_hash
-from lanista.data.collect import collect
 from lanista.envs.errors import InputError, LanistaError, RunError
 from lanista.evaluation.evaluation import Evaluation, GoalProtocol
 from lanista.platform.cli.output import progress, say
-from lanista.platform.cluster import ray_session
+from lanista.platform.cluster import available_cpus, ray_session
 from lanista.platform.config import Document, make, to_plain
 from lanista.platform.executor import RayExecutor
-from lanista.platform.experiment import DataSource, SweepFile, Trial, slug
+from lanista.platform.experiment import SweepFile, Trial, slug
 from lanista.platform.judging import evaluation_metrics, judge, make_protocol, make_table
 from lanista.platform.provenance import write_json
+from lanista.platform.recording import check_source, cluster_workers, record
 from lanista.platform.root import Root
 from lanista.platform.run_folder import (
     CONFIG,
@@ -38,6 +34,7 @@ from lanista.platform.run_folder import (
     read_json,
     write_error,
 )
+from lanista.platform.signals import interruptible
 from lanista.platform.tracking import RunLog, Tracker, finishing
 from lanista.platform.training import Data, read_trained
 
@@ -64,6 +61,7 @@ def run_sweep(file: SweepFile, root: Root) -> dict[str, Any]:
         done = folder.result()
         if done is not None and not done["failed"]:
             return done
+        check_source(file.data, root)
         tracker = Tracker(root, file.name)
         say(f"Tracking: {tracker.uri}")
         say(f"Compare:  {tracker.command}")
@@ -86,75 +84,6 @@ def resume_sweep(root: Root, name: str, workers: int | None = None) -> dict[str,
     return run_sweep(make(SweepFile, Document(value, str(root.runs / name / CONFIG), {})), root)
 
 
-def record(source: DataSource, root: Root, workers: int | None) -> tuple[Data, dict[str, float]]:
-    """Open the data, recording what is missing of it first; Ray must be up if it records.
-
-    Returns:
-        The data, and ``collect/`` metrics.
-
-    Raises:
-        InputError: If there is no such store, or the recipe makes no sense.
-        RunError: If plays could not be recorded.
-    """
-    data = Data(source.folder(root.path), source.goals)
-    recipe = source.collect
-    if recipe is None:
-        totals = data.store.manifest["totals"]
-        return data, {
-            "collect/episodes": float(totals["episodes"]),
-            "collect/steps": float(totals["steps"]),
-        }
-    began = time.monotonic()
-    executor = RayExecutor(cluster_workers(workers), notify=say)
-    with progress(recipe.episodes, "record") as advance:
-        found = collect(
-            data.folder,
-            recipe,
-            executor,
-            make_tester=make_tester,
-            tester_hash=tester_hash,
-            on_episode=lambda _: advance(1),
-        )
-    if found.failures:
-        first = found.failures[0]
-        raise RunError(
-            f"{len(found.failures)} plays could not be recorded, the first in world "
-            f"{first['world']} ({first['kind']}: {first['detail']}); run again to try them again."
-        )
-    return data, {
-        "collect/episodes": float(found.episodes),
-        "collect/steps": float(found.steps),
-        "collect/restarted": float(found.restarted),
-        "collect/findings": float(len(found.findings)),
-        "collect/seconds": time.monotonic() - began,
-    }
-
-
-def cluster_workers(wanted: int | None) -> int:
-    """Return how many actors to run: those wanted, or one for each CPU of the cluster."""
-    import ray
-
-    return wanted or max(1, int(ray.cluster_resources().get("CPU", 1)))
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Treat SIGTERM, which a stopped job gets, like Ctrl-C while the block runs."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 class _Sweep:
     """One run of a sweep in this process."""
 
@@ -175,8 +104,9 @@ class _Sweep:
             parent = stack.enter_context(finishing(self.tracker.open("sweep")))
             stack.enter_context(self._ending_trials())
             with self._timed("start"):
-                stack.enter_context(ray_session())
-            workers = cluster_workers(self.file.scheduling.workers)
+                wanted = self.file.scheduling.workers
+                stack.enter_context(ray_session(cpus=max(wanted or 1, available_cpus())))
+            workers = cluster_workers(wanted)
             with self._timed("record"):
                 data, collected = record(self.file.data, self.root, workers)
             protocol = make_protocol(self.file.evaluate, data)

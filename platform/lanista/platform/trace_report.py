@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lanista.data.goals import recorded_minus_always
-from lanista.envs.errors import InputError
+from lanista.envs.errors import InputError, LanistaError, RunError
 from lanista.envs.game import Game
 from lanista.envs.tracing.catalogue import Catalogue, Scheme
 from lanista.envs.tracing.environment import TracedEnv
@@ -108,6 +108,7 @@ def play_and_count(
 
     Raises:
         InputError: If there are no steps to play, or a pattern matches nothing.
+        RunError: If the game raises something or wants to exit.
     """
     if steps < 1:
         raise InputError(f"{steps} steps cannot be played; give --steps 1 or more.")
@@ -134,8 +135,8 @@ def play_and_count(
             space = env.action_space
             space.seed(int(np.random.SeedSequence([seed, worlds[-1]]).generate_state(1)[0]))
 
-        start()
         length = 0
+        start()
         for _ in range(steps):
             observation, _, terminated, truncated, info = env.step(env.action_space.sample())
             ids, counts = take(observation, info).bag()
@@ -147,6 +148,14 @@ def play_and_count(
             if (terminated or truncated or length >= game.step_cap) and len(per_step) < steps:
                 start()
                 length = 0
+    except LanistaError:
+        raise
+    except (Exception, SystemExit) as error:
+        # Here a game that breaks has nothing to be kept in; recording it makes a finding of it.
+        raise RunError(
+            f"The game broke in world {worlds[-1]} at step {length}: "
+            f"{type(error).__name__}: {error}; lanista collect keeps it as a finding."
+        ) from error
     finally:
         env.close()
     goals = recorded_minus_always(

@@ -9,9 +9,10 @@ from lanista.platform.cluster import ray_session
 from lanista.platform.config import to_plain
 from lanista.platform.experiment import TrainFile
 from lanista.platform.provenance import write_json
+from lanista.platform.recording import check_source, record
 from lanista.platform.root import Root
 from lanista.platform.run_folder import RESULT, RunFolder
-from lanista.platform.sweep import interruptible, record
+from lanista.platform.signals import interruptible
 from lanista.platform.tracking import Tracker, finishing
 from lanista.platform.training import train_trial
 
@@ -35,6 +36,7 @@ def run_training(file: TrainFile, root: Root) -> dict[str, Any]:
         done = folder.result()
         if done is not None:
             return done
+        check_source(file.data, root)
         tracker = Tracker(root, file.name)
         say(f"Tracking: {tracker.uri}")
         say(f"Compare:  {tracker.command}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lanista.envs.errors import RunError
-from lanista.platform.cluster import describe_resources
+from lanista.platform.cluster import available_cpus, describe_resources
 from lanista.platform.executor import check_resources
 from lanista.platform.experiment import Scheduling, Trial
 from lanista.platform.run_folder import read_trial
@@ -74,7 +74,7 @@ def train_with_tune(
             "rule": data.rule,
         },
         tune_config=tune.TuneConfig(
-            max_concurrent_trials=scheduling.concurrent,
+            max_concurrent_trials=scheduling.concurrent or _room(scheduling.cpus_per_trial),
             trial_name_creator=_trial_name,
             trial_dirname_creator=_trial_name,
         ),
@@ -114,6 +114,16 @@ def _train(config: Mapping[str, Any]) -> None:
 
     refused = attempt_trial(trial, data, folder, report)
     tune.report({"update": -1, "metrics": {}, "refused": refused})
+
+
+def _room(cpus_per_trial: float) -> int | None:
+    """Return how many trainings this machine's CPUs hold, ``None`` where a cluster decides.
+
+    A local Ray counts a CPU for each worker asked for, which may be more than there are.
+    """
+    if os.environ.get("RAY_ADDRESS", "local") not in ("", "local"):
+        return None
+    return max(1, int(available_cpus() / cpus_per_trial))
 
 
 def _trial_name(trial: Any) -> str:

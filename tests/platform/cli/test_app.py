@@ -74,6 +74,46 @@ def test_the_program_runs_as_a_module() -> None:
 def test_worlds_are_lists_and_ranges() -> None:
     assert parse_worlds("7") == [7]
     assert parse_worlds("0-3,9") == [0, 1, 2, 3, 9]
-    for bad in ("", "a", "3-1", "1,1", "-4", "1-2-3"):
+    for bad in ("", "a", "3-1", "1,1", "-4", "1-2-3", "0-99999999999", "99999999999"):
         with pytest.raises(InputError, match="Worlds"):
             parse_worlds(bad)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ZeroDivisionError("by\nzero"), "ZeroDivisionError: by zero at "),
+        (RecursionError(), "RecursionError: no more is known"),
+        (OSError(28, "No space left on device", "/full/file"), "/full/file: No space left"),
+    ],
+)
+def test_whatever_breaks_people_get_one_line(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    expected: str,
+) -> None:
+    def broken() -> None:
+        raise error
+
+    monkeypatch.setattr("lanista.platform.cli.games.emit", lambda *_, **__: broken())
+    code, out, err = run(capsys, "games", "--json")
+    assert (code, out) == (1, "")
+    assert expected in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_what_a_game_prints_stays_off_standard_output() -> None:
+    script = (
+        "import os, sys\n"
+        "from lanista.platform.cli.output import emit, results_only\n"
+        "with results_only():\n"
+        "    print('from the game')\n"
+        "    os.write(1, b'from below\\n')\n"
+        "    os.system('echo from a child')\n"
+        "    emit({'value': float('nan')}, as_json=True)\n"
+        "print('after')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == '{"value": null}\nafter\n'
+    assert {"from the game", "from below", "from a child"} <= set(done.stderr.splitlines())

@@ -69,3 +69,19 @@ def test_bad_input_is_refused_in_one_line(
     assert (code, out) == (2, "")
     assert said in err
     assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("bad\nluck"), SystemExit(3)])
+def test_a_game_that_breaks_is_named_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("crafter.env.Env._update_time", broken)
+    code, out, err = run(capsys, "crafter", "--world", "7", "--steps", "5", "--only", "Env.step")
+    assert (code, out) == (1, "")
+    assert f"The game broke in world 7 at step 0: {type(error).__name__}" in err
+    assert len(err.strip().splitlines()) == 1

@@ -1,8 +1,11 @@
 """The program ``lanista``: its commands, and what becomes of errors."""
 
+import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 # Ray reads these when it is first imported, so they stand before any command can import it.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -13,7 +16,7 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 import typer
 from typer.exceptions import TyperException
 
-from lanista.envs.errors import InputError, LanistaError
+from lanista.envs.errors import InputError, LanistaError, RunError
 from lanista.platform.cli import (
     collect,
     data,
@@ -27,7 +30,11 @@ from lanista.platform.cli import (
     trace,
     train,
 )
-from lanista.platform.cli.output import print_error
+from lanista.platform.cli.output import print_error, results_only
+from lanista.platform.signals import interruptible
+
+_TRACEBACK = "LANISTA_TRACEBACK"
+"""Environment variable; where it is set, the traceback of an unforeseen error is printed too."""
 
 app = typer.Typer(
     name="lanista",
@@ -53,8 +60,14 @@ app.command("report")(report.report)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 refused before any work."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a character gets another one instead of an error.
+            stream.reconfigure(errors="replace")
     try:
-        code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        with interruptible(), _reserved(given):
+            code = app(args=given, standalone_mode=False)
     except InputError as error:
         for problem in error.problems:
             print_error(problem)
@@ -65,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except TyperException as error:
         shown = getattr(error, "format_message", None)
         message = shown() if shown else str(error)
-        print_error(f"{message} See `lanista --help`." if message else "See `lanista --help`.")
+        print_error(" ".join(f"{message.rstrip('.')}. See `lanista --help`.".lstrip(". ").split()))
         code = InputError.exit_code
     except (KeyboardInterrupt, typer.Abort):
         print_error("Interrupted; what was finished is kept, and the same command goes on from it.")
@@ -73,4 +86,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
+    except OSError as error:
+        what = error.strerror or str(error) or type(error).__name__
+        print_error(f"{error.filename}: {what}." if error.filename else f"{what}.")
+        code = RunError.exit_code
+    except Exception as error:  # noqa: BLE001 - people get one line, whatever went wrong
+        print_error(_unexpected(error))
+        code = RunError.exit_code
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _reserved(arguments: Sequence[str]) -> AbstractContextManager[None]:
+    """Keep standard output for the JSON object where one is asked for."""
+    wanted = "--json" in arguments and "--help" not in arguments
+    return results_only() if wanted else nullcontext()
+
+
+def _unexpected(error: Exception) -> str:
+    """Say in one line what broke and where, and how to see all of it."""
+    message = " ".join(str(error).split()) or "no more is known"
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    if os.environ.get(_TRACEBACK):
+        traceback.print_exception(error)
+    return (
+        f"Something unforeseen broke: {type(error).__name__}: {message}{where}; "
+        f"{_TRACEBACK}=1 shows the traceback."
+    )

@@ -12,7 +12,6 @@ from lanista.platform.cli.output import emit, make_table, progress, say
 if TYPE_CHECKING:
     from lanista.data.collect import CollectRecipe
     from lanista.data.executor import WorkerFailure
-    from lanista.data.store import EpisodeStore
 
 
 def collect(
@@ -35,7 +34,10 @@ def collect(
         int, typer.Option("--games", min=1, help="Games that each worker keeps open.")
     ] = 2,
     hang_timeout: Annotated[
-        float, typer.Option("--hang-timeout", help="Seconds after which a worker counts as hung.")
+        float,
+        typer.Option(
+            "--hang-timeout", min=0.1, help="Seconds after which a worker counts as hung."
+        ),
     ] = 900.0,
     states: Annotated[
         int,
@@ -62,6 +64,7 @@ def collect(
     from lanista.data.executor import SerialExecutor
     from lanista.data.store import EpisodeStore
     from lanista.envs.errors import InputError
+    from lanista.platform.recording import add_action_dependent
     from lanista.platform.root import Root
 
     if out is None:
@@ -88,7 +91,7 @@ def collect(
         )
     store = EpisodeStore.open(out)
     if states and not result.failures:
-        _add_action_dependent(store, states)
+        add_action_dependent(store, states)
     goals = {rule: len(found["ids"]) for rule, found in store.manifest["goals"].items()}
     value = {
         "episodes": result.episodes,
@@ -186,21 +189,3 @@ def _recipe(
         text = f"testers: [{testers}]"
         document = parse_document(text, "the command line", overrides=[*changes, *overrides])
     return make(CollectRecipe, document)
-
-
-def _add_action_dependent(store: "EpisodeStore", states: int) -> None:
-    """Find the action-dependent goals of a game that can be saved and restored, once."""
-    from lanista.data.goals import action_dependent
-    from lanista.envs.game import load_game
-
-    game = load_game(store.game_id)
-    found = store.manifest["goals"].get("action_dependent")
-    if not game.save_restore or not game.actions:
-        return
-    if found is not None and found["manifest_sha256"] == store.manifest_sha256:
-        return
-    plays = min(12, states)
-    with progress(min(plays, len(store)), "action-dependent goals") as advance:
-        store.save_action_dependent(
-            action_dependent(store, plays=plays, states=states, on_play=lambda: advance(1))
-        )

@@ -34,6 +34,9 @@ ProfileOption = Annotated[
 ]
 
 
+_MOST_WORLDS, _LAST_WORLD = 100_000, 2**31 - 1
+
+
 def parse_worlds(text: str) -> list[int]:
     """Read a list or range of worlds: ``7``, ``0-49``, ``1,5,10-12``.
 
@@ -50,6 +53,11 @@ def parse_worlds(text: str) -> list[int]:
         start, stop = int(first), int(last) if dash else int(first)
         if stop < start:
             raise InputError(f"Worlds {part.strip()!r} run backwards; write {stop}-{start}.")
+        if stop - start >= _MOST_WORLDS or stop > _LAST_WORLD:
+            raise InputError(
+                f"Worlds {part.strip()!r} are too many or too high; {_MOST_WORLDS} at most, "
+                f"up to {_LAST_WORLD}."
+            )
         worlds.extend(range(start, stop + 1))
     if len(set(worlds)) != len(worlds):
         raise InputError(f"Worlds {text!r} name a world twice.")

@@ -1,16 +1,20 @@
 """What a command prints: tables and progress for people, one JSON object for machines."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 _stderr = Console(stderr=True, highlight=False)
+_STDOUT, _STDERR = 1, 2
+_results: list[TextIO] = []
+"""Where the JSON object goes while :func:`results_only` keeps standard output free."""
 
 
 class Advance(Protocol):
@@ -23,7 +27,7 @@ class Advance(Protocol):
 
 def print_error(line: str) -> None:
     """Print one line on standard error, as what it is: an error."""
-    print(f"error: {line}", file=sys.stderr)  # noqa: T201
+    print(f"error: {' '.join(line.split())}", file=sys.stderr)  # noqa: T201
 
 
 def say(line: str) -> None:
@@ -37,9 +41,39 @@ def emit(value: Mapping[str, Any], *, as_json: bool, shown: RenderableType | Non
     NaN and infinity have no place in JSON: they come out as ``null``.
     """
     if as_json:
-        sys.stdout.write(json.dumps(_finite(value), default=_plain, allow_nan=False) + "\n")
+        out = _results[-1] if _results else sys.stdout
+        out.write(json.dumps(_finite(value), default=_plain, allow_nan=False) + "\n")
+        out.flush()
     elif shown is not None:
         Console(highlight=False).print(shown)
+
+
+@contextmanager
+def results_only() -> Iterator[None]:
+    """Keep standard output for what :func:`emit` prints while the block runs.
+
+    What games, libraries and the processes that they start print there goes to standard error.
+    """
+    stdout = sys.stdout
+    stdout.flush()
+    try:
+        real = stdout.fileno() == _STDOUT
+    except (OSError, ValueError):
+        real = False
+    kept = os.dup(_STDOUT) if real else None
+    _results.append(stdout if kept is None else os.fdopen(os.dup(kept), "w", encoding="utf-8"))
+    if kept is not None:
+        os.dup2(_STDERR, _STDOUT)
+    sys.stdout = sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout = stdout
+        out = _results.pop()
+        if kept is not None:
+            os.dup2(kept, _STDOUT)
+            os.close(kept)
+            out.close()
 
 
 def make_table(title: str, columns: Mapping[str, str], rows: list[list[str]]) -> Table:
