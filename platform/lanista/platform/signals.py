@@ -7,27 +7,51 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_SIGNALS = {signal.SIGTERM}
+_handled = threading.Event()
+
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Treat SIGTERM, which a stopped job gets, like Ctrl-C while the block runs."""
+    """Treat SIGTERM, which a stopped job gets, like Ctrl-C while the block runs.
+
+    Processes that are forked meanwhile, by a game for instance, end by SIGTERM as ever.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    owner = os.getpid()
-
     def interrupt(number: int, frame: FrameType | None) -> None:
-        del frame
-        if os.getpid() != owner:
-            # A process that a game forked ends as it would have without us.
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-            return
+        del number, frame
         raise KeyboardInterrupt
 
+    nested = _handled.is_set()
     before = signal.signal(signal.SIGTERM, interrupt)
+    _handled.set()
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+        if not nested:
+            _handled.clear()
+
+
+def _hold() -> None:
+    # A signal that reached a child before its handler is gone would be lost: Python drops it.
+    if _handled.is_set():
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+
+
+def _go_on() -> None:
+    if _handled.is_set():
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+def _begin_child() -> None:
+    if _handled.is_set():
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        _handled.clear()
+
+
+os.register_at_fork(before=_hold, after_in_parent=_go_on, after_in_child=_begin_child)
