@@ -1,4 +1,5 @@
 import copy
+from pathlib import Path
 
 import pytest
 
@@ -25,3 +26,31 @@ def test_input_errors_keep_all_their_problems_across_processes() -> None:
     error = copy.copy(InputError("first", "second"))
     assert error.problems == ("first", "second")
     assert error.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("x = = 1", "SyntaxError: invalid syntax"),
+        ("import nowhere_to_be_found", "No module named 'nowhere_to_be_found'"),
+        ("{}['key']", "KeyError: 'key'"),
+        ("GAME = 3", "is a int, not a lanista Game"),
+        ("", "has no GAME"),
+    ],
+)
+def test_a_module_that_is_no_game_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: str
+) -> None:
+    name = f"no_game_{abs(hash(source))}"
+    (tmp_path / f"{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(InputError, match="Game") as caught:
+        load_game(f"{name}:GAME")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("game_id", [":GAME", "module:", ":"])
+def test_half_a_name_is_refused(game_id: str) -> None:
+    with pytest.raises(InputError, match="not of the form module:attribute"):
+        load_game(game_id)

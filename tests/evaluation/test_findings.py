@@ -136,7 +136,10 @@ def test_a_hang_that_does_not_come_again_is_not_reproduced() -> None:
         ("[]", "no JSON object"),
         ('{"format": "lanista-tea"}', "no path or finding"),
         ('{"format": "lanista-finding"}', "not a finding"),
-        ('{"format": "lanista-path", "function": "f", "tape": {}}', "not a recorded path"),
+        (
+            '{"format": "lanista-path", "function": "f", "tape": {}}',
+            "corrupt: This is not a recorded path",
+        ),
     ],
 )
 def test_broken_files_are_refused(tmp_path: Path, content: str, words: str) -> None:

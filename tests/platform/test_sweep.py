@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from lanista.envs.errors import InputError
+from lanista.envs.errors import InputError, RunError
+from lanista.platform.cluster import available_cpus
 from lanista.platform.config import parse_document
 from lanista.platform.experiment import SweepFile, make_sweep
 from lanista.platform.root import Root
@@ -53,6 +54,8 @@ def test_a_sweep_ends_with_a_table_a_report_and_finished_runs(root: Root) -> Non
         assert 0 < coverage["mean_per_world"] <= coverage["value"] <= coverage["functions"]
         assert coverage["low"] <= coverage["mean_per_world"] <= coverage["high"]
     assert "<html" in Path(result["report"]).read_text(encoding="utf-8")
+    manifest = json.loads((root.datasets / "tiny" / "manifest.json").read_text())
+    assert manifest["goals"].keys() == {"recorded_minus_always", "action_dependent"}
 
     found = runs(root, "tiny")
     assert {name: run.info.status for name, run in found.items()} == {
@@ -151,3 +154,19 @@ def test_a_file_that_was_refused_may_be_mended_under_its_name(root: Root) -> Non
     folder.add_hashes({"data_manifest_sha256": "0"})
     with pytest.raises(InputError, match=r"another configuration \(data.collect.game\)"):
         run_sweep(sweep("data.collect.game=nogame"), root)
+
+
+def test_more_workers_than_cpus_start_a_local_ray_of_that_size(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def session(*, cpus: int) -> None:
+        asked.append(cpus)
+        raise RunError("far enough")
+
+    monkeypatch.setattr("lanista.platform.sweep.ray_session", session)
+    for workers in (1, 64):
+        with pytest.raises(RunError, match="far enough"):
+            run_sweep(sweep(f"scheduling.workers={workers}"), root)
+    assert asked == [available_cpus(), 64]

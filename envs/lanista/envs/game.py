@@ -62,17 +62,29 @@ def load_game(game_id: str) -> Game:
     """Find a game by its id or as ``module:attribute``.
 
     Raises:
-        InputError: If there is no such game, or what it needs is not installed.
+        InputError: If there is no such game, its module cannot be imported, or what it needs is
+            not installed.
     """
     target = _BUILT_IN.get(game_id, game_id)
     if ":" not in target:
         known = ", ".join(game_ids())
         raise InputError(f"No game is named {game_id!r}; there are {known}, or module:attribute.")
     module_name, _, attribute = target.partition(":")
+    if not module_name or not attribute:
+        raise InputError(f"Game {game_id!r} is not of the form module:attribute.")
     try:
-        game = getattr(importlib.import_module(module_name), attribute)
+        module = importlib.import_module(module_name)
+    except InputError:
+        raise
     except ImportError as error:
         raise InputError(f"Game {game_id!r} cannot be imported: {error}.") from error
+    except (Exception, SystemExit) as error:
+        # The module is somebody else's: whatever it does at import, it is no game to us.
+        raise InputError(
+            f"Game {game_id!r} cannot be imported: {type(error).__name__}: {error}."
+        ) from error
+    try:
+        game = getattr(module, attribute)
     except AttributeError as error:
         raise InputError(f"Game {game_id!r}: module {module_name} has no {attribute}.") from error
     if not isinstance(game, Game):

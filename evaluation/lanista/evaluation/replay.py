@@ -78,13 +78,16 @@ def load_recording(file: Path) -> RecordedPath | Finding:
         InputError: If it is missing, broken, or something else.
     """
     value = read_json(file, "recording")
-    match value.get("format"):
-        case "lanista-path":
-            recording: RecordedPath | Finding = RecordedPath.from_json(value)
-        case "lanista-finding":
-            recording = Finding.from_json(value)
-        case other:
-            raise InputError(f"{file} is no path or finding (its format is {other!r}).")
+    try:
+        match value.get("format"):
+            case "lanista-path":
+                recording: RecordedPath | Finding = RecordedPath.from_json(value)
+            case "lanista-finding":
+                recording = Finding.from_json(value)
+            case other:
+                raise InputError(f"it is no path or finding (its format is {other!r}).")
+    except InputError as error:
+        raise InputError(f"{file} is corrupt: {error}") from error
     if not recording.tape.actions:
         raise InputError(f"{file} holds no actions, so it cannot be played again.")
     return recording

@@ -77,3 +77,21 @@ def test_a_package_is_recorded_as_the_interpreter_sees_it(
         for item in functions
     ]
     assert got == calls
+
+
+def test_modules_that_python_cannot_read_do_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "half_broken"
+    package.mkdir()
+    (package / "__init__.py").write_text("def good():\n    return 1\n")
+    (package / "syntax.py").write_text("def bad(:\n")
+    (package / "encoding.py").write_bytes(b'def latin():\n    return "\xe9"\n')
+    (package / "nul.py").write_bytes(b"\0\0")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("half_broken")
+    with Tracer(Scope(("half_broken",)), "class") as tracer:
+        module.good()
+        trace = tracer.drain()
+    assert [item.name for item in tracer.catalogue.functions] == ["half_broken:good"]
+    assert len(trace) == 1

@@ -38,21 +38,21 @@ class Module:
 
     @cached_property
     def source(self) -> str | None:
-        """Source text, or ``None`` where only bytecode or a compiled extension exists."""
+        """Source text, or ``None`` where there is none or it is in no encoding that it names."""
         loader: Any = self.spec.loader
         try:
             text = loader.get_source(self.name)
-        except (AttributeError, ImportError, OSError):
+        except (AttributeError, ImportError, OSError, SyntaxError, ValueError):
             return None
         return text if isinstance(text, str) else None
 
     @cached_property
     def code(self) -> CodeType | None:
-        """Compiled module, or ``None`` for a compiled extension."""
+        """Compiled module, or ``None`` for a compiled extension or what Python cannot compile."""
         loader: Any = self.spec.loader
         try:
             code = loader.get_code(self.name)
-        except (AttributeError, ImportError, OSError, SyntaxError):
+        except (AttributeError, ImportError, OSError, SyntaxError, ValueError):
             return None
         return code if isinstance(code, CodeType) else None
 

@@ -1,5 +1,6 @@
 """``lanista replay``."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +28,7 @@ def replay(
     """
     # A recording holds its actions: nothing is drawn.
     del seed
+    from lanista.envs.errors import InputError
     from lanista.evaluation.paths import RecordedPath
     from lanista.evaluation.replay import load_recording
     from lanista.evaluation.replay import replay as play_again
@@ -34,6 +36,13 @@ def replay(
     from lanista.platform.root import Root
 
     recording = load_recording(Root.find(root).input(file))
+    if video is not None:
+        try:
+            video.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{video} cannot be written: {error.strerror}.") from error
+        if video.is_dir() or not os.access(video.parent, os.W_OK | os.X_OK):
+            raise InputError(f"{video} cannot be written; choose another place for the video.")
     result = play_again(recording, hang_after_s=hang_timeout)
     if video is not None and result.episode is None:
         say("No video: the play took its process with it.")
