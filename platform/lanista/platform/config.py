@@ -59,6 +59,14 @@ def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
 
 
+def _load(text: str) -> Any:
+    loader = _Loader(text)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
+
+
 def read_document(
     path: Path, *, overrides: Sequence[str] = (), profile: str | None = None
 ) -> Document:
@@ -89,7 +97,7 @@ def parse_document(
     """Read YAML text; see :func:`read_document`."""
     try:
         node = yaml.compose(text, Loader=_Loader)
-        value = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader, made stricter
+        value = _load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
@@ -168,7 +176,7 @@ def _override(value: dict[str, Any], lines: dict[KeyPath, int], override: str) -
     if not equals or not all(keys):
         raise InputError(f"--set {override!r} is not of the form key.key=value.")
     try:
-        item = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader, made stricter
+        item = _load(text)
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(f"--set {override!r}: the value is malformed YAML.") from error
     place: Any = value

@@ -62,9 +62,7 @@ def distance_field(cost: NDArray[np.uint8], source: Cell) -> DistanceField:
     return DistanceField(source, distance, parent)
 
 
-def _dial(
-    cost: NDArray[np.uint8], x: int, y: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:  # pragma: no cover - runs compiled
+def _dial(cost: NDArray[np.uint8], x: int, y: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     width, height = cost.shape
     cells = width * height
     distance = np.full(cells, FAR, dtype=np.int32)
