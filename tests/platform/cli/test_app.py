@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -117,3 +118,13 @@ def test_what_a_game_prints_stays_off_standard_output() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == '{"value": null}\nafter\n'
     assert {"from the game", "from below", "from a child"} <= set(done.stderr.splitlines())
+
+
+def test_a_game_in_the_working_directory_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a_game_of_mine.py").write_text("GAME = 3\n")
+    program = Path(sys.executable).with_name("lanista")
+    done = subprocess.run(
+        [program, "trace", "a_game_of_mine:GAME"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "is a int, not a lanista Game" in done.stderr

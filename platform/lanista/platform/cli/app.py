@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 # Ray reads these when it is first imported, so they stand before any command can import it.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -61,6 +62,7 @@ app.command("report")(report.report)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 refused before any work."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    _import_from_here()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that lacks a character gets another one instead of an error.
@@ -94,6 +96,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print_error(_unexpected(error))
         code = RunError.exit_code
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _import_from_here() -> None:
+    """Let ``module:attribute`` name a game in the working directory, here and in workers.
+
+    It comes last on this process's path, so that it shadows nothing; workers inherit it by the
+    environment.
+    """
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    inherited = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+    if here not in inherited:
+        os.environ["PYTHONPATH"] = os.pathsep.join([*inherited, here])
 
 
 def _reserved(arguments: Sequence[str]) -> AbstractContextManager[None]:
