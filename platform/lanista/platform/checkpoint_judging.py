@@ -5,10 +5,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lanista.data.executor import Executor, SerialExecutor
 from lanista.envs.errors import InputError
 from lanista.evaluation.evaluation import Evaluation, GoalProtocol
+
+if TYPE_CHECKING:
+    from lanista.data.store import EpisodeStore
 
 EVALUATION_FILE = "evaluation.json"
 
@@ -73,7 +77,8 @@ def judge_checkpoint(
     from lanista.evaluation.protocol import check_protocol, default_worlds, evaluate
 
     checkpoint = load_checkpoint(request.checkpoint, optimiser=False)
-    game = load_game(request.game or _game_of(checkpoint.engine))
+    store = _store_of(request, checkpoint.data, datasets)
+    game = load_game(request.game or _game_of(checkpoint.engine, store))
     scheme = checkpoint.catalogue.scheme
     maker = CheckpointMaker(request.checkpoint.resolve(), request.device, request.greedy)
     player = maker.load(game.catalogue(scheme))
@@ -89,7 +94,7 @@ def judge_checkpoint(
             scheme=scheme,
             goal_base=tuple(player.goals),
         ),
-        training_worlds=_training_worlds(request, checkpoint.data, datasets),
+        training_worlds=frozenset() if store is None else _worlds(store.rows()),
     )
     if foreign := [name for name in protocol.goals if name not in player.goals]:
         raise InputError(
@@ -123,9 +128,11 @@ def save_evaluation(found: Evaluation, out: Path) -> None:
     write_json(out / EVALUATION_FILE, found.to_json())
 
 
-def _game_of(engine: object) -> str:
+def _game_of(engine: object, store: "EpisodeStore | None") -> str:
     from lanista.envs.game import game_ids
 
+    if store is not None:
+        return store.game_id
     name = str(engine.get("name", "")) if isinstance(engine, dict) else ""
     if name in game_ids():
         return name
@@ -134,10 +141,10 @@ def _game_of(engine: object) -> str:
     )
 
 
-def _training_worlds(
+def _store_of(
     request: JudgingRequest, data: object, datasets: Path | None
-) -> frozenset[int]:
-    """Return the worlds of the store that the checkpoint was trained on, if it can be found."""
+) -> "EpisodeStore | None":
+    """Return the store that the checkpoint was trained on, if it can be found."""
     from lanista.data.store import EpisodeStore
 
     wanted = str(data.get("manifest_sha256", "")) if isinstance(data, dict) else ""
@@ -145,13 +152,13 @@ def _training_worlds(
         store = EpisodeStore.open(request.data)
         if wanted and store.manifest_sha256 != wanted:
             raise InputError(f"{request.data} is not the store that the checkpoint learned from.")
-        return _worlds(store.rows())
+        return store
     for folder in sorted(datasets.glob("*/")) if datasets is not None and wanted else ():
         with contextlib.suppress(InputError):
             store = EpisodeStore.open(folder)
             if store.manifest_sha256 == wanted:
-                return _worlds(store.rows())
-    return frozenset()
+                return store
+    return None
 
 
 def _worlds(rows: Sequence[dict[str, object]]) -> frozenset[int]:
