@@ -79,7 +79,7 @@ def tracking(tmp_path: Path, migrated_database: Path) -> Iterator[str]:
 @pytest.fixture
 def head(tmp_path: Path, tracking: str) -> Iterator[dict[str, str]]:
     """A Ray head that wants a token, with a root outside of what jobs upload."""
-    port, dashboard, client = free_ports(3)
+    port, dashboard, client, agent, metrics, environments = free_ports(6)
     # Sockets below the folder must have short names.
     temporary = Path(f"/tmp/lanista-head-{os.getpid()}")
     environment = {
@@ -98,6 +98,9 @@ def head(tmp_path: Path, tracking: str) -> Iterator[dict[str, str]]:
     command = [str(BIN / "ray"), "start", "--head", "--block", "--num-cpus=2"]
     command += [f"--port={port}", f"--dashboard-port={dashboard}", "--disable-usage-stats"]
     command += [f"--ray-client-server-port={client}", f"--temp-dir={temporary}"]
+    # Its agent takes jobs in, and would not start on a port that another Ray here holds.
+    command += [f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}"]
+    command += [f"--runtime-env-agent-port={environments}"]
     command += ["--node-ip-address=127.0.0.1", "--object-store-memory=200000000"]
     with (tmp_path / "head.log").open("wb") as log:
         process = subprocess.Popen(
