@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from lanista.envs.tracing.trace import CallTrace, Ids
+from lanista.envs.tracing.trace import CallTrace, Ids, inside
 
 SEGMENT_CALLS = 8192
 """Calls after which a record is packed: the list's 64 KiB stay in the processor's cache."""
@@ -112,7 +112,7 @@ class Record:
         if start > stop:
             # Emptied meanwhile, by a game of this scope that was played inside another.
             start = 0
-        trace = CallTrace.inside(self._segment, start, stop)
+        trace = inside(self._segment, start, stop)
         if not self._complete:
             # Reads it at once, while every item of the list has its place.
             len(trace.ids)
@@ -122,7 +122,8 @@ class Record:
 
     def pack(self) -> None:
         """Pack the calls for the traces that lie in the list, and empty it."""
-        self._segment.packed = self.join(self.sink)
+        # Python turns a plain list into bytes in half the time that it takes for a kind of list.
+        self._segment.packed = self.join(self.sink[:])
         self._segment = Segment(self)
         self._mark = 0
         self.sink.clear()

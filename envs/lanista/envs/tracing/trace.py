@@ -45,21 +45,6 @@ class CallTrace:
             raise ValueError(f"a call trace is a flat list of ids from 0 to 2**32 - 1, got {ids!r}")
         _set_ids(self, _narrowed(wide))
 
-    @classmethod
-    def inside(cls, calls: Calls, start: int, stop: int) -> "CallTrace":
-        """Make a trace of ids that are read when they are first asked for.
-
-        This is the fast way for a recorder, which makes a trace in every step.
-
-        Args:
-            calls: What holds the ids; those meant must never change.
-            start: Number of the first call.
-            stop: Number after that of the last.
-        """
-        trace = _new(cls)
-        _set_ids(trace, (calls, start, stop))
-        return trace
-
     @property
     def ids(self) -> Ids:
         """The ids, read-only: ``uint16`` where every one fits in it, else ``uint32``."""
@@ -112,6 +97,21 @@ def _narrowed(wide: NDArray[np.integer[Any]]) -> Ids:
     narrow: Ids = wide.astype(np.uint16 if not wide.size or wide.max() <= 0xFFFF else np.uint32)
     narrow.flags.writeable = False
     return narrow
+
+
+def inside(calls: Calls, start: int, stop: int) -> CallTrace:
+    """Make a trace of ids that are read when they are first asked for.
+
+    This is the fast way for a recorder, which makes a trace in every step.
+
+    Args:
+        calls: What holds the ids; those meant must never change.
+        start: Number of the first call.
+        stop: Number after that of the last.
+    """
+    trace = _new(CallTrace)
+    _set_ids(trace, (calls, start, stop))
+    return trace
 
 
 _NO_IDS = _narrowed(np.zeros(0, np.int64))
