@@ -159,6 +159,27 @@ def test_a_resumed_run_ends_with_the_very_same_files(
     assert (again.checkpoint, again.loss, again.updates) == (second.checkpoint, second.loss, 14)
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "checkpoint.json"])
+def test_a_corrupt_checkpoint_is_set_aside_and_the_one_before_goes_on(
+    toys: SimpleNamespace, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    dataset = toys.random_dataset()
+    agent = RESUMED[0]
+    config = TrainConfig(steps=14, checkpoint_every=5, metrics_every=7, **QUICK)
+    whole = train(agent, config, dataset, tmp_path / "whole")
+    asked = iter([False] * 6 + [True])
+    parts = tmp_path / "parts"
+    train(agent, config, dataset, parts, should_stop=lambda: next(asked))
+    newest = parts / "checkpoint-000000007"
+    (newest / name).write_bytes((newest / name).read_bytes()[:-9])
+    done = train(agent, config, dataset, parts)
+    assert (done.updates, done.finished) == (14, True)
+    for kind in ("model.safetensors", "optimizer.safetensors"):
+        assert (done.checkpoint / kind).read_bytes() == (whole.checkpoint / kind).read_bytes()
+    assert (parts / "corrupt-checkpoint-000000007" / name).exists()
+    assert f"{newest / name} is corrupt" in caplog.text
+
+
 def test_the_callers_generator_and_threads_are_put_back(
     toys: SimpleNamespace, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""The driver of a sweep dies by SIGKILL; what resumes it goes on, and doubles nothing."""
+"""A sweep's driver is killed or told to stop; what resumes it goes on, and doubles nothing."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -47,7 +48,7 @@ def lanista(*arguments: str, root: Root) -> list[str]:
     return [sys.executable, "-m", "lanista.platform.cli", *arguments, "--root", str(root.path)]
 
 
-def wait_for_checkpoints(root: Root, process: "subprocess.Popen[bytes]") -> None:
+def wait_for_checkpoints(root: Root, process: "subprocess.Popen[Any]") -> None:
     deadline = time.monotonic() + 240
     trials = root.runs / "killed" / "trials"
     while time.monotonic() < deadline:
@@ -105,3 +106,34 @@ def test_a_killed_sweep_goes_on_from_its_checkpoints(root: Root, tmp_path: Path)
             history = after._client.get_metric_history(run.info.run_id, "train/loss")
             steps = [point.step for point in history]
             assert len(steps) == len(set(steps))
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_told_to_stop_says_so_and_leaves_no_run_open(
+    root: Root, tmp_path: Path
+) -> None:
+    file = tmp_path / "killed.yaml"
+    file.write_text(yaml.safe_dump(SWEEP))
+    process = subprocess.Popen(
+        lanista("sweep", str(file), root=root),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        wait_for_checkpoints(root, process)
+        process.send_signal(signal.SIGTERM)
+        out, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 1
+    assert out == ""
+    lines = errors.strip().splitlines()
+    assert lines[-1].startswith("error: Interrupted; what was finished is kept")
+    assert "SIGTERM" not in errors
+    assert "Traceback" not in errors
+    runs = Tracker(root, "killed").runs()
+    assert len(runs) == 3
+    assert {run.info.status for run in runs} == {"KILLED"}

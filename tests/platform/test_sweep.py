@@ -14,6 +14,7 @@ from lanista.platform.root import Root
 from lanista.platform.run_folder import RunFolder, append_curve, cut_curve, read_curve
 from lanista.platform.sweep import resume_sweep, run_sweep
 from lanista.platform.tracking import Tracker
+from lanista.platform.training import read_trained
 
 SWEEP = """
 name: tiny
@@ -142,6 +143,30 @@ def test_curves_are_cut_to_where_training_goes_on(tmp_path: Path) -> None:
         file.write('{"update": 8, "tr')
     assert cut_curve(tmp_path, 4) == {"update": 4, "train/loss": 0.4}
     assert [point["update"] for point in read_curve(tmp_path)] == [2, 4]
+
+
+@pytest.mark.parametrize("name", ["result.json", "trials/simple-seed-0/trained.json"])
+def test_a_file_that_lacks_what_it_should_hold_is_named(root: Root, name: str) -> None:
+    folder = RunFolder(root, "tiny")
+    folder.begin(sweep())
+    path = folder.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{}")
+    with pytest.raises(InputError, match=r"is corrupt: it lacks .*; delete it") as refused:
+        folder.result() if name == "result.json" else read_trained(path.parent)
+    assert str(path) in str(refused.value)
+
+
+def test_a_curve_that_is_corrupt_in_the_middle_is_refused(tmp_path: Path) -> None:
+    for update in (1, 2):
+        append_curve(tmp_path, update, {"train/loss": 1.0})
+    file = tmp_path / "metrics.jsonl"
+    whole = file.read_text()
+    file.write_text(whole + '{"update": 3, "train/lo')
+    assert [point["update"] for point in read_curve(tmp_path)] == [1, 2]
+    file.write_text("nonsense\n" + whole)
+    with pytest.raises(InputError, match="corrupt in line 1"):
+        read_curve(tmp_path)
 
 
 def test_a_file_that_was_refused_may_be_mended_under_its_name(root: Root) -> None:

@@ -3,7 +3,7 @@
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -121,12 +121,33 @@ def test_a_server_that_does_not_answer_is_refused_quickly(
     assert "secret" not in str(caught.value)
 
 
-def test_a_database_that_is_none_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def spoil(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 100)
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"), [(spoil, "not a database"), (Path.mkdir, "unable to open database file")]
+)
+def test_a_database_that_is_none_is_refused_quickly(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    damage: Callable[[Path], None],
+    says: str,
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     root = Root(tmp_path)
     root.runs.mkdir()
-    (root.runs / "mlflow.db").write_bytes(b"this is no database" * 100)
-    with pytest.raises(InputError, match="does not answer"):
+    damage(root.runs / "mlflow.db")
+    began = time.monotonic()
+    with pytest.raises(InputError, match=f"cannot be used: .*{says}"):
+        Tracker(root, "s")
+    assert time.monotonic() - began < 10
+
+
+def test_a_database_that_cannot_be_written_is_refused(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = root.runs / "mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///file:{database}?mode=ro&uri=true")
+    with pytest.raises(InputError, match="cannot be used: attempt to write a readonly database"):
         Tracker(root, "s")

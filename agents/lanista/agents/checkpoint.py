@@ -8,6 +8,7 @@ in one step and is never changed. Nothing is unpickled.
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import shutil
 from collections.abc import Mapping
@@ -22,13 +23,20 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from lanista.agents.config import AgentConfig, Spaces, TrainConfig
+from lanista.data.files import sync
 from lanista.envs.errors import InputError
 from lanista.envs.tracing.catalogue import Catalogue
+
+_log = logging.getLogger(__name__)
 
 FORMAT = 1
 """Version of the layout; a reader refuses any other."""
 
 MODEL, OPTIMISER, DESCRIPTION = "model.safetensors", "optimizer.safetensors", "checkpoint.json"
+
+
+class CorruptCheckpointError(InputError):
+    """A checkpoint whose files are not what they were when it was written."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +91,12 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Path:
             "files": {name: _sha256(building / name) for name in (MODEL, OPTIMISER)}
         }
         (building / DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
+        for item in (*building.iterdir(), building):
+            sync(item)
         if path.exists():
             shutil.rmtree(path)
         building.rename(path)
+        sync(path.parent)
     except OSError as error:
         shutil.rmtree(building, ignore_errors=True)
         raise InputError(
@@ -115,7 +126,9 @@ def load_checkpoint(path: Path, *, optimiser: bool = True) -> Checkpoint:
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror or error}.") from error
     except ValueError as error:
-        raise InputError(f"{file} is corrupt: {error}; take another checkpoint.") from error
+        raise CorruptCheckpointError(
+            f"{file} is corrupt: {error}; take another checkpoint."
+        ) from error
     found = description.get("format") if isinstance(description, dict) else None
     if found != FORMAT:
         raise InputError(f"{file} has format {found!r}; this Lanista reads format {FORMAT}.")
@@ -138,13 +151,41 @@ def load_checkpoint(path: Path, *, optimiser: bool = True) -> Checkpoint:
             optimiser=moments,
         )
     except (KeyError, TypeError, ValueError, InputError) as error:
-        raise InputError(f"{file} is corrupt: {error!s}; take another checkpoint.") from error
+        raise CorruptCheckpointError(
+            f"{file} is corrupt: {error!s}; take another checkpoint."
+        ) from error
 
 
 def latest_checkpoint(folder: Path) -> Path | None:
     """Return the checkpoint with the most updates in a training folder, ``None`` if none is."""
     found = sorted(path for path in folder.glob("checkpoint-*") if (path / DESCRIPTION).exists())
     return found[-1] if found else None
+
+
+def newest_checkpoint(folder: Path, *, optimiser: bool = True) -> Checkpoint | None:
+    """Read the checkpoint of a training folder to go on from, ``None`` if there is none.
+
+    One that is corrupt is set aside as ``corrupt-…``, with a warning, and the one before it taken:
+    training goes on from there to the same weights.
+
+    Raises:
+        InputError: If the checkpoint is of a version that this Lanista cannot read, or cannot be
+            set aside.
+    """
+    while (latest := latest_checkpoint(folder)) is not None:
+        try:
+            return load_checkpoint(latest, optimiser=optimiser)
+        except CorruptCheckpointError as error:
+            aside = latest.with_name(f"corrupt-{latest.name}")
+            _log.warning("%s It is set aside as %s.", error, aside.name)
+            try:
+                shutil.rmtree(aside, ignore_errors=True)
+                latest.rename(aside)
+            except OSError as failure:
+                raise InputError(
+                    f"{latest} is corrupt and cannot be set aside: {failure.strerror}."
+                ) from failure
+    return None
 
 
 def checkpoint_name(update: int) -> str:
@@ -183,14 +224,18 @@ def _read_tensors(file: Path, description: Mapping[str, Any]) -> dict[str, Tenso
     try:
         expected = description["files"][file.name]
         if _sha256(file) != expected:
-            raise InputError(f"{file} is corrupt: its hash is not the recorded one.")
+            raise CorruptCheckpointError(
+                f"{file} is corrupt: its hash is not the recorded one; take another checkpoint."
+            )
         tensors: dict[str, Tensor] = load_file(file)
     except FileNotFoundError as error:
-        raise InputError(f"{file} is missing; take another checkpoint.") from error
+        raise CorruptCheckpointError(f"{file} is missing; take another checkpoint.") from error
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror or error}.") from error
     except (KeyError, TypeError, SafetensorError) as error:
-        raise InputError(f"{file} is corrupt: {error}; take another checkpoint.") from error
+        raise CorruptCheckpointError(
+            f"{file} is corrupt: {error}; take another checkpoint."
+        ) from error
     return tensors
 
 

@@ -1,7 +1,5 @@
 """Training an agent from recorded episodes, from its first update or on from a checkpoint."""
 
-import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,13 +14,14 @@ from lanista.agents.checkpoint import (
     Checkpoint,
     checkpoint_name,
     latest_checkpoint,
-    load_checkpoint,
+    newest_checkpoint,
     remove_checkpoints,
     save_checkpoint,
 )
 from lanista.agents.config import AgentConfig, TrainConfig
 from lanista.agents.learner import BadUpdate, Learner, Measures
 from lanista.data.dataset import GoalDataset
+from lanista.data.files import write_json
 from lanista.envs.errors import InputError, RunError
 
 FREE_TO_CHANGE = frozenset(
@@ -204,10 +203,7 @@ class _Run:
             }
             for row in rows
         ]
-        self.out.mkdir(parents=True, exist_ok=True)
-        building = file.with_name(f".{file.name}.{os.getpid()}")
-        building.write_text(json.dumps({"update": update, "rows": listing}) + "\n", "utf-8")
-        building.replace(file)
+        write_json(file, {"update": update, "rows": listing})
         return file
 
     def _training_metrics(self, since: list[Measures], elapsed: float) -> dict[str, float]:
@@ -252,11 +248,9 @@ class _Run:
 
 def _previous(out: Path, *, resume: bool) -> Checkpoint | None:
     path = latest_checkpoint(out)
-    if path is None:
-        return None
-    if not resume:
+    if path is not None and not resume:
         raise InputError(f"{out} already holds {path.name}; resume it or train into a new folder.")
-    return load_checkpoint(path)
+    return newest_checkpoint(out)
 
 
 def _check_same(

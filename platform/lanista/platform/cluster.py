@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lanista.envs.errors import InputError
+from lanista.platform.signals import kept_handlers
 
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -50,20 +51,22 @@ def ray_session(*, cpus: int | None = None, dashboard: bool = False) -> Iterator
     if address and address != "local":
         _check_reachable(address)
         try:
-            ray.init(address=address, **common)
+            with kept_handlers():
+                ray.init(address=address, **common)
         except (ConnectionError, RuntimeError, ValueError) as error:
             line = (
                 str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             )
             raise InputError(f"The Ray cluster at {address} refuses: {line}") from error
     else:
-        ray.init(
-            address="local",
-            num_cpus=cpus or available_cpus(),
-            include_dashboard=dashboard,
-            object_store_memory=_OBJECT_STORE_BYTES,
-            **common,
-        )
+        with kept_handlers():
+            ray.init(
+                address="local",
+                num_cpus=cpus or available_cpus(),
+                include_dashboard=dashboard,
+                object_store_memory=_OBJECT_STORE_BYTES,
+                **common,
+            )
     try:
         yield
     finally:

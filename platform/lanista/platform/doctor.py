@@ -10,9 +10,10 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from lanista.envs.errors import LanistaError
+from lanista.envs.errors import InputError, LanistaError
 from lanista.envs.game import game_ids, load_game
 from lanista.platform.root import Root
+from lanista.platform.tracking import count_experiments, shown_uri
 
 _PACKAGES = ("numpy", "torch", "gymnasium", "crafter", "numba", "pyarrow", "ray", "mlflow")
 _FREE_GIB = 5
@@ -83,17 +84,13 @@ def _disk(root: Path | None) -> Check:
 
 
 def _mlflow(root: Path | None) -> Check:
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
     place = Root.find(root)
-    place.runs.mkdir(parents=True, exist_ok=True)
     try:
-        count = len(MlflowClient(place.tracking_uri).search_experiments())
-    except MlflowException as error:
+        count = count_experiments(place)
+    except InputError as error:
         fix = "look at MLFLOW_TRACKING_URI, or unset it to use SQLite under the root"
-        return Check("mlflow store", False, f"{place.tracking_uri}: {error}", fix)
-    return Check("mlflow store", True, f"{place.tracking_uri}, {count} experiments")
+        return Check("mlflow store", False, str(error), fix)
+    return Check("mlflow store", True, f"{shown_uri(place.tracking_uri)}, {count} experiments")
 
 
 def _game(name: str) -> Check:

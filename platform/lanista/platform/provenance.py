@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-import os
 import platform
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from lanista.data.files import write_atomically
 
 _PACKAGES = ("lanista", "torch", "ray", "mlflow", "numpy", "gymnasium", "crafter")
 
@@ -74,16 +74,9 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    """Write a text file as a whole or not at all.
+
+    Raises:
+        InputError: If the folder cannot be written to.
+    """
+    write_atomically(path, text.encode())

@@ -3,7 +3,7 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,12 @@ from lanista.platform.root import Root
 CONFIG, SWEEP, RESULT, TRIALS = "config.json", "sweep.json", "result.json", "trials"
 TRIAL, CURVES, CHECKPOINTS = "trial.json", "metrics.jsonl", "checkpoints"
 TRAINED, EVALUATION, ERROR = "trained.json", "evaluation.json", "error.json"
+
+
+_RESULT_FIELDS = {
+    "sweep": ("name", "trials", "finished", "failed", "failures", "table", "report"),
+    "train": ("name", "checkpoint", "updates", "loss", "run_id"),
+}
 
 
 class RunFolder:
@@ -121,15 +127,12 @@ class RunFolder:
                 f"There is no run named {self.name!r} under {self.root.runs}; "
                 f"there are: {', '.join(names) or 'none'}."
             )
-        value = read_json(path)
-        if missing := {"kind", "identity", "file"} - value.keys():
-            raise InputError(f"{path} is corrupt: it lacks {', '.join(sorted(missing))}.")
-        return value
+        return read_json(path, ("kind", "identity", "file"))
 
     def result(self) -> dict[str, Any] | None:
         """Return what the command printed at its end, or ``None`` before it."""
         path = self.path / RESULT
-        return read_json(path) if path.exists() else None
+        return read_json(path, _RESULT_FIELDS[self.config()["kind"]]) if path.exists() else None
 
     def trial(self, trial: Trial) -> Path:
         """Return a trial's folder, made with its configuration in it."""
@@ -178,8 +181,8 @@ def _printed(trial: Trial) -> dict[str, Any]:
     }
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object.
+def read_json(path: Path, fields: Iterable[str] = ()) -> dict[str, Any]:
+    """Read a JSON object that has at least these fields.
 
     Raises:
         InputError: If there is none.
@@ -190,6 +193,11 @@ def read_json(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is missing or corrupt: {error}.") from error
     if not isinstance(value, dict):
         raise InputError(f"{path} is corrupt: it holds no object.")
+    if missing := [name for name in fields if name not in value]:
+        raise InputError(
+            f"{path} is corrupt: it lacks {', '.join(missing)}; delete it, and the same command "
+            "makes it anew."
+        )
     return value
 
 
@@ -201,7 +209,9 @@ def write_error(folder: Path, message: str, traceback: str = "") -> None:
 def read_error(folder: Path) -> str:
     """Return the last line of why a trial failed, empty where it did not."""
     path = folder / ERROR
-    return str(read_json(path)["message"]).strip().splitlines()[-1] if path.exists() else ""
+    if not path.exists():
+        return ""
+    return (str(read_json(path, ("message",))["message"]).strip().splitlines() or [""])[-1]
 
 
 def append_curve(folder: Path, update: int, metrics: dict[str, float]) -> None:
@@ -213,14 +223,25 @@ def append_curve(folder: Path, update: int, metrics: dict[str, float]) -> None:
 
 
 def read_curve(folder: Path) -> list[dict[str, float]]:
-    """Return a trial's learning curves: one mapping a report, ``update`` in each."""
+    """Return a trial's learning curves: one mapping a report, ``update`` in each.
+
+    Raises:
+        InputError: If the file is corrupt in other ways than a last line cut short.
+    """
     path = folder / CURVES
     points: list[dict[str, float]] = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    for number, line in enumerate(lines, start=1):
+        if number == len(lines):
+            break  # nothing, or the line that a killed process was writing
         try:
-            points.append(json.loads(line))
+            point = json.loads(line)
+            valid = isinstance(point, dict) and "update" in point
         except ValueError:
-            break  # the line that a killed process was writing
+            valid = False
+        if not valid:
+            raise InputError(f"{path} is corrupt in line {number}; delete that line.")
+        points.append(point)
     return points
 
 

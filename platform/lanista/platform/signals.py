@@ -36,6 +36,25 @@ def interruptible() -> Iterator[None]:
             _handled.clear()
 
 
+@contextmanager
+def kept_handlers() -> Iterator[None]:
+    """Put the handlers of SIGTERM and Ctrl-C back after a block that sets its own.
+
+    Ray takes SIGTERM over when it starts, and then ends the process with a dump of its stack.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            # None is a handler that was set outside Python, which cannot be set again from here.
+            if handler is not None:
+                signal.signal(number, handler)
+
+
 def _hold() -> None:
     # A signal that reached a child before its handler is gone would be lost: Python drops it.
     if _handled.is_set():

@@ -63,7 +63,37 @@ METRICS = (
 _PARAM_LENGTH = 6000
 _BATCH_METRICS, _BATCH_PARAMS = 1000, 100
 _CONNECT_TIMEOUT_S = 5.0
+_DATABASES = {"sqlite", "postgresql", "mysql", "mssql"}
 SWEEP_TAG, TRIAL_TAG, KIND_TAG = "lanista.sweep", "lanista.trial", "lanista.kind"
+
+
+def count_experiments(root: Root) -> int:
+    """Return how many experiments the tracking server or database has.
+
+    Raises:
+        InputError: If it cannot be used.
+    """
+    _quiet()
+    from mlflow import MlflowClient
+
+    _check_reachable(root)
+    with _answering(root):
+        return len(MlflowClient(root.tracking_uri).search_experiments())
+
+
+@contextmanager
+def _answering(root: Root) -> Iterator[None]:
+    """Refuse in one line what MLflow raises."""
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (MlflowException, SQLAlchemyError, OSError) as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"MLflow at {shown_uri(root.tracking_uri)} does not answer: {line}"
+        ) from error
 
 
 class Tracker:
@@ -83,13 +113,11 @@ class Tracker:
         _quiet()
         from mlflow import MlflowClient
         from mlflow.entities import ViewType
-        from mlflow.exceptions import MlflowException
-        from sqlalchemy.exc import SQLAlchemyError
 
         self.uri = root.tracking_uri
         self.name = name
         _check_reachable(root)
-        try:
+        with _answering(root):
             self._client = MlflowClient(self.uri)
             found = self._client.get_experiment_by_name(name)
             if found is None:
@@ -98,9 +126,6 @@ class Tracker:
                 self.experiment_id = found.experiment_id
                 if found.lifecycle_stage == "deleted":
                     self._client.restore_experiment(self.experiment_id)
-        except (MlflowException, SQLAlchemyError, OSError) as error:
-            line = str(error).strip().splitlines()[0]
-            raise InputError(f"MLflow at {_shown(self.uri)} does not answer: {line}") from error
         self._active_only = ViewType.ACTIVE_ONLY
 
     @property
@@ -119,13 +144,13 @@ class Tracker:
 
     def _opens(self, page: str) -> str:
         if self.uri.startswith(("http://", "https://")):
-            return f"open {_shown(self.uri)}/{page}"
+            return f"open {shown_uri(self.uri)}/{page}"
         program = Path(sys.executable).with_name("mlflow")
         if shutil.which("mlflow") == str(program):
             program = Path(program.name)
         elif program.is_relative_to(Path.cwd()):
             program = program.relative_to(Path.cwd())
-        uri = shlex.quote(_shown(self.uri))
+        uri = shlex.quote(shown_uri(self.uri))
         return (
             f"{shlex.quote(str(program))} ui --backend-store-uri {uri} --port 5000  "
             f"# then open http://127.0.0.1:5000/{page}"
@@ -366,9 +391,8 @@ def _artifacts(root: Root, name: str) -> str | None:
 def _check_reachable(root: Root) -> None:
     """Answer within seconds where MLflow itself would retry for minutes."""
     uri = root.tracking_uri
-    if uri.startswith("sqlite:"):
-        root.runs.mkdir(parents=True, exist_ok=True)
-        return
+    if uri.partition(":")[0].partition("+")[0] in _DATABASES:
+        _check_database(root, uri)
     if not uri.startswith(("http://", "https://")):
         return
     try:
@@ -378,12 +402,42 @@ def _check_reachable(root: Root) -> None:
         if isinstance(error, urllib.error.HTTPError) and error.code in (401, 403, 404):
             return
         raise InputError(
-            f"No MLflow server answers at {_shown(uri)} ({error}); start it, or unset "
+            f"No MLflow server answers at {shown_uri(uri)} ({error}); start it, or unset "
             "MLFLOW_TRACKING_URI to keep runs in SQLite under the root."
         ) from error
 
 
-def _shown(uri: str) -> str:
+def _check_database(root: Root, uri: str) -> None:
+    from sqlalchemy import create_engine
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import SQLAlchemyError
+
+    engine = None
+    try:
+        sqlite = make_url(uri).get_backend_name() == "sqlite"
+        if sqlite:
+            root.runs.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(uri)
+        with engine.connect() as connection:
+            if sqlite:
+                # A file that can only be read opens all the same; the roll-back undoes this.
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                connection.exec_driver_sql("CREATE TABLE lanista_probe (id INTEGER)")
+            connection.rollback()
+    except (SQLAlchemyError, ImportError, OSError) as error:
+        line = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        if "locked" in line:
+            return  # by a writer that is at it right now, which MLflow waits for
+        raise InputError(
+            f"The tracking database {shown_uri(uri)} cannot be used: {line}; mend or move it, "
+            "or set MLFLOW_TRACKING_URI to another."
+        ) from error
+    finally:
+        if engine is not None:
+            engine.dispose()
+
+
+def shown_uri(uri: str) -> str:
     """Leave a password out of what is printed."""
     scheme, separator, rest = uri.partition("://")
     credentials, at, host = rest.rpartition("@")

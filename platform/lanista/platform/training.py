@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lanista.agents.checkpoint import latest_checkpoint, load_checkpoint
+from lanista.agents.checkpoint import newest_checkpoint
 from lanista.agents.config import AgentConfig, TrainConfig
 from lanista.agents.training import train
 from lanista.data.dataset import GoalDataset
@@ -117,8 +117,7 @@ def train_trial(
         return read_trained(folder)
     began = time.monotonic()
     checkpoints = folder / CHECKPOINTS
-    latest = latest_checkpoint(checkpoints)
-    before = load_checkpoint(latest, optimiser=False) if latest else None
+    before = newest_checkpoint(checkpoints, optimiser=False)
     spent = cut_curve(folder, before.update if before else 0).get("train/seconds", 0.0)
     dataset = data.load("train")
     if dataset is None:
@@ -155,7 +154,9 @@ def train_trial(
 
 def read_trained(folder: Path) -> dict[str, Any]:
     """Return what training in a folder led to, with the whole path of its checkpoint."""
-    value = read_json(folder / TRAINED)
+    value = read_json(
+        folder / TRAINED, ("checkpoint", "updates", "resumed_from", "loss", "seconds")
+    )
     return value | {"checkpoint": str(folder / value["checkpoint"])}
 
 

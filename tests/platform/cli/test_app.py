@@ -35,6 +35,20 @@ def test_bad_arguments_are_refused_in_one_line(
     assert len(err.strip().splitlines()) == 1
 
 
+def test_an_interrupted_command_says_so_and_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted() -> list[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lanista.envs.game.game_ids", interrupted)
+    code, out, err = run(capsys, "games")
+    assert code == 1
+    assert out == ""
+    assert err.startswith("error: Interrupted; ")
+    assert len(err.strip().splitlines()) == 1
+
+
 def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     import typer
 

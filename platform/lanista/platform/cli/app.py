@@ -37,6 +37,9 @@ from lanista.platform.signals import interruptible
 _TRACEBACK = "LANISTA_TRACEBACK"
 """Environment variable; where it is set, the traceback of an unforeseen error is printed too."""
 
+_TYPER_INTERRUPTED = 130
+"""What Typer returns for a command that was interrupted, without a word."""
+
 app = typer.Typer(
     name="lanista",
     help="Record games, train players, match them and judge with evidence.",
@@ -70,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with interruptible(), _reserved(given):
             code = app(args=given, standalone_mode=False)
+        if code == _TYPER_INTERRUPTED:
+            raise KeyboardInterrupt
     except InputError as error:
         for problem in error.problems:
             print_error(problem)
@@ -84,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = InputError.exit_code
     except (KeyboardInterrupt, typer.Abort):
         print_error("Interrupted; what was finished is kept, and the same command goes on from it.")
-        code = 130
+        code = RunError.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1

@@ -1,6 +1,6 @@
 """``lanista replay``."""
 
-import os
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -37,12 +37,15 @@ def replay(
 
     recording = load_recording(Root.find(root).input(file))
     if video is not None:
+        if video.is_dir():
+            raise InputError(f"{video} is a folder; name a file for the video.")
         try:
             video.parent.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=video.parent).close()
         except OSError as error:
-            raise InputError(f"{video} cannot be written: {error.strerror}.") from error
-        if video.is_dir() or not os.access(video.parent, os.W_OK | os.X_OK):
-            raise InputError(f"{video} cannot be written; choose another place for the video.")
+            raise InputError(
+                f"{video} cannot be written ({error.strerror}); choose another place."
+            ) from error
     result = play_again(recording, hang_after_s=hang_timeout)
     if video is not None and result.episode is None:
         say("No video: the play took its process with it.")
