@@ -1,0 +1,1 @@
+"""Recording which functions of a game written in GDScript are called."""
