@@ -126,7 +126,7 @@ def test_a_run_belongs_to_one_process_at_a_time(root: Root) -> None:
     folder = RunFolder(root, "tiny")
     with (
         folder.locked(),
-        pytest.raises(InputError, match="run by another process"),
+        pytest.raises(InputError, match="written by another process"),
         RunFolder(root, "tiny").locked(),
     ):
         pass

@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from lanista.agents.config import AgentConfig, Spaces, TrainConfig
-from lanista.data.files import sync
+from lanista.data.files import cannot_write, sync
 from lanista.envs.errors import InputError
 from lanista.envs.tracing.catalogue import Catalogue
 
@@ -99,9 +99,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Path:
         sync(path.parent)
     except OSError as error:
         shutil.rmtree(building, ignore_errors=True)
-        raise InputError(
-            f"Checkpoint {path} cannot be written: {error.strerror or error}."
-        ) from error
+        raise cannot_write(path, error) from error
     return path
 
 

@@ -1,6 +1,7 @@
 """Writing files so that a reader sees the old one or the whole new one, never a part."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -9,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lanista.envs.errors import InputError
+from lanista.envs.errors import InputError, LanistaError, RunError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 TEMPORARY = ".tmp-"
 """What the name of a file begins with while it is being written."""
@@ -20,6 +23,7 @@ def write_atomically(path: Path, payload: bytes) -> None:
 
     Raises:
         InputError: If the folder cannot be written to.
+        RunError: If the disk is full.
     """
     temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}")
     try:
@@ -33,7 +37,16 @@ def write_atomically(path: Path, payload: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: Path, error: OSError) -> LanistaError:
+    """Return what to raise for a file that could not be written.
+
+    A full disk is met in the middle of work that had begun, a folder that takes no file before.
+    """
+    kind = RunError if error.errno in _FULL else InputError
+    return kind(f"{path} cannot be written: {error.strerror or error}.")
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,6 +1,5 @@
 """A run's folder: its configuration written at the start, one process at a time, resumable."""
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -9,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from lanista.data.files import only_writer
 from lanista.envs.errors import InputError
 from lanista.platform.config import Document, make, to_plain
 from lanista.platform.experiment import SweepFile, TrainFile, Trial, identity
@@ -49,16 +49,7 @@ class RunFolder:
         Raises:
             InputError: If another process is at it, or the folder cannot be written to.
         """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            file = (self.path / ".lock").open("a+")
-        except OSError as error:
-            raise InputError(f"{self.path} cannot be written to: {error.strerror}.") from error
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise InputError(f"{self.name} is being run by another process.") from error
+        with only_writer(self.path):
             yield
 
     def begin(self, file: SweepFile | TrainFile) -> dict[str, Any]:

@@ -5,12 +5,10 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,17 +18,6 @@ from lanista.envs.tracing.tracer import Tracer, build_catalogue
 
 NAMES = itertools.count()
 MEMBERS = ("move", "size", "make", "grow")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        file = getattr(sys.modules[name], "__file__", None)
-        if file and Path(file).is_relative_to(tmp_path):
-            del sys.modules[name]
 
 
 def member(name: str, calls_super: bool, has_base: bool) -> str:
