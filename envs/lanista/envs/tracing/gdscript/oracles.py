@@ -47,7 +47,7 @@ def confirm(source: bytes, bodies: frozenset[int]) -> Confirmation:
         bodies: Offsets to confirm, of lambdas and accessors too.
     """
     disputed: Confirmation | None = None
-    for name, read in (("tree-sitter", _by_tree_sitter), ("gdtoolkit", _by_gdtoolkit)):
+    for name, read in (("tree-sitter", by_tree_sitter), ("gdtoolkit", by_gdtoolkit)):
         seen = read(source)
         if seen is None:
             continue
@@ -57,7 +57,8 @@ def confirm(source: bytes, bodies: frozenset[int]) -> Confirmation:
     return disputed or Confirmation("", None)
 
 
-def _by_tree_sitter(source: bytes) -> frozenset[int] | None:
+def by_tree_sitter(source: bytes) -> frozenset[int] | None:
+    """Return the offsets of first statements as tree-sitter sees them, ``None`` if it cannot."""
     parser = _tree_sitter()
     if parser is None:
         return None
@@ -93,7 +94,8 @@ def _tree_sitter() -> Any:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_gdscript.language()))
 
 
-def _by_gdtoolkit(source: bytes) -> frozenset[int] | None:
+def by_gdtoolkit(source: bytes) -> frozenset[int] | None:
+    """Return the offsets of first statements as gdtoolkit sees them, ``None`` if it cannot."""
     parse = _gdtoolkit()
     text = source.removeprefix(BYTE_ORDER_MARK).decode("utf-8").replace("\r\n", "\n")
     root = parse(text) if parse else None

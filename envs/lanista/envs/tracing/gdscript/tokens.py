@@ -108,7 +108,7 @@ def logical_lines(source: bytes) -> list[LogicalLine]:
     open_brackets: list[tuple[bytes, int]] = []
     count = 0
     line_start = len(BYTE_ORDER_MARK) if source.startswith(BYTE_ORDER_MARK) else 0
-    in_path = False
+    path = _NodePath()
     previous = b""
     for match in _TOKEN.finditer(source, line_start):
         kind = match.lastgroup
@@ -123,7 +123,7 @@ def logical_lines(source: bytes) -> list[LogicalLine]:
                 count += len(tokens)
                 tokens = []
             line_start = match.end()
-            in_path, previous = False, b""
+            path, previous = _NodePath(), b""
             continue
         text = match.group()
         if kind == "operator" and text in _CLOSING:
@@ -134,12 +134,12 @@ def logical_lines(source: bytes) -> list[LogicalLine]:
             raise SourceError(start, "the string is not closed")
         if kind == "operator" and text == b"\0":
             raise SourceError(start, "the file is not text")
-        if kind == "name" and (in_path or previous == b"."):
+        if kind == "name" and (path.expects_name or previous == b"."):
             kind = "member"
         tokens.append(Token(kind, start, match.end(), text, len(open_brackets)))  # type: ignore[arg-type]
         if kind == "operator" and text in _OPENING:
             open_brackets.append((text, start))
-        in_path = _in_node_path(text, kind, source, match.end(), in_path=in_path)
+        path.see(text, kind, source[match.end() : match.end() + 1])
         previous = text
     if open_brackets:
         raise SourceError(open_brackets[-1][1], "the bracket is not closed")
@@ -148,14 +148,25 @@ def logical_lines(source: bytes) -> list[LogicalLine]:
     return lines
 
 
-def _in_node_path(text: bytes, kind: str | None, source: bytes, end: int, *, in_path: bool) -> bool:
-    """Say whether a name that follows belongs to a node path such as ``$Body/class``."""
-    if text == b"$":
-        return True
-    following = source[end : end + 1]
-    if text == b"%":
-        return in_path or (following != b"=" and not following.isspace())
-    return in_path and kind == "operator" and text == b"/"
+class _NodePath:
+    """Follows node paths such as ``$Body/class``, in which a keyword is only a name."""
+
+    def __init__(self) -> None:
+        self.expects_name = False
+        self._had_name = False
+
+    def see(self, text: bytes, kind: str | None, following: bytes) -> None:
+        """Take the next token and the byte that follows it."""
+        named = self.expects_name and kind in {"member", "string"}
+        if text == b"$":
+            expects = True
+        elif text == b"%":
+            # A space follows the operator by custom; no expression begins with a keyword that
+            # could stand directly after it.
+            expects = self.expects_name or not following.isspace()
+        else:
+            expects = self._had_name and text == b"/"
+        self.expects_name, self._had_name = expects, named
 
 
 def _goes_on(tokens: Sequence[Token], source: bytes, offset: int) -> bool:
