@@ -257,7 +257,7 @@ class GodotClient:
             # A game without the bridge reads the two versions and nothing else.
             handshake["lanista"] = {
                 "version": EXTENSION_VERSION,
-                "seed": seed,
+                "seed": str(seed),  # as a text: the game reads numbers as floats
                 "options": dict(options),
                 "action_repeat": action_repeat,
             }
@@ -323,7 +323,7 @@ class GodotClient:
         frame = self._frame(
             {
                 "type": "reset",
-                "seed": seed,
+                "seed": None if seed is None else str(seed),
                 "options": dict(options or {}),
                 "agents": None if agents is None else list(agents),
                 "reload": reload,
@@ -402,6 +402,8 @@ class GodotClient:
         """
         message = self._ask({"type": "call", "method": method}, "call")
         returns = message.get("returns")
+        if message.get("error"):
+            raise InputError(f"The agents cannot be asked for {method!r}: {message['error']}.")
         if not isinstance(returns, list):
             raise self._wrong(f"its answer to {method} is {returns!r}")
         return returns
