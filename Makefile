@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup system-packages demo test test-slow check format bench lock clean
+.PHONY: help setup system-packages engine demo test test-slow check format bench lock clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -40,7 +40,7 @@ $(INSTALLED): requirements.lock pyproject.toml | $(UV)
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
 	touch $@
 
-setup: $(INSTALLED) system-packages ## Make .venv with everything that requirements.lock names.
+setup: $(INSTALLED) system-packages engine ## Make .venv with everything that requirements.lock names.
 
 system-packages: ## Install the Debian packages that some tests use, or say which.
 	@missing=""; for package in $(SYSTEM_PACKAGES); do \
@@ -51,6 +51,9 @@ system-packages: ## Install the Debian packages that some tests use, or say whic
 	  echo "To run every test: sudo apt-get install --no-install-recommends$$missing"; exit 0; fi; \
 	$$run apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$run apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
 	  || echo "Could not install:$$missing; the tests that need them will say so."
+
+engine: $(INSTALLED) ## Find the Godot engine, or put Debian's under the user's cache.
+	@$(BIN)/lanista godot install || echo "No Godot engine here: Godot games and their tests will say so; all else works."
 
 demo: $(INSTALLED) ## Run the main job on a small corpus: record, train, judge, report.
 	$(BIN)/lanista demo

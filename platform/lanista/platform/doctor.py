@@ -38,7 +38,7 @@ class Check:
 
 
 def run_checks(root: Path | None = None, *, start_ray: bool = True) -> list[Check]:
-    """Look at Python, packages, disk, MLflow, games and Ray, in this order.
+    """Look at Python, packages, disk, MLflow, the Godot engine, games and Ray, in this order.
 
     Args:
         root: Root to look at, as for every command.
@@ -47,6 +47,7 @@ def run_checks(root: Path | None = None, *, start_ray: bool = True) -> list[Chec
     looks: list[tuple[str, Callable[[], Check]]] = [("python", _python)]
     looks += [(name, partial(_package, name)) for name in _PACKAGES]
     looks += [("disk", lambda: _disk(root)), ("mlflow store", lambda: _mlflow(root))]
+    looks.append(("godot engine", _engine))
     looks += [(f"game {name}", partial(_game, name)) for name in game_ids()]
     if start_ray:
         looks.append(("ray starts", _ray))
@@ -91,6 +92,17 @@ def _mlflow(root: Path | None) -> Check:
         fix = "look at MLFLOW_TRACKING_URI, or unset it to use SQLite under the root"
         return Check("mlflow store", False, str(error), fix)
     return Check("mlflow store", True, f"{shown_uri(place.tracking_uri)}, {count} experiments")
+
+
+def _engine() -> Check:
+    from lanista.envs.godot.engine import DOWNLOAD, find_engine
+
+    try:
+        engine = find_engine()
+    except InputError as error:
+        fix = f"run `lanista godot install`, or download {DOWNLOAD} and set $GODOT to it"
+        return Check("godot engine", False, str(error), fix)
+    return Check("godot engine", True, f"{engine.version} at {' '.join(engine.command)}")
 
 
 def _game(name: str) -> Check:

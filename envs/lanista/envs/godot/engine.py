@@ -22,7 +22,7 @@ from lanista.envs.errors import InputError, RunError
 OLDEST = (4, 4)
 """Oldest minor version that will do."""
 
-DOWNLOAD = "a standard build (not .NET) of Godot 4.4 or newer from Godot's own download page"
+DOWNLOAD = "the official standard (not .NET) build of Godot 4.4 or newer"
 """What to fetch where the engine cannot be installed by itself."""
 
 _NAMES = ("godot", "godot4")

@@ -25,6 +25,7 @@ from lanista.platform.cli import (
     doctor,
     evaluate,
     games,
+    godot,
     replay,
     report,
     sweep,
@@ -52,6 +53,7 @@ app.command("doctor")(doctor.doctor)
 app.command("games")(games.games)
 app.command("collect")(collect.collect)
 app.add_typer(data.app, name="data")
+app.add_typer(godot.app, name="godot")
 app.command("trace")(trace.trace)
 app.command("train")(train.train)
 app.command("sweep")(sweep.sweep)
