@@ -16,7 +16,7 @@ func _initialize() -> void:
 			if script != null and (script.can_instantiate() or script.is_abstract()):
 				line.loaded = true
 				line.returned = var_to_str(_run(script))
-				line.methods = _methods(script)
+				line.methods = preload("res://methods.gd").of(script)
 			line.calls = calls
 			print("CASE " + JSON.stringify(line))
 	quit()
@@ -36,18 +36,3 @@ func _run(script: GDScript) -> Variant:
 	if object is not RefCounted:
 		object.free()
 	return returned
-
-
-# All functions of a script and its inner classes as [class chain, name], inherited ones left out.
-func _methods(script: GDScript, chain: Array = []) -> Array:
-	var names: Array = script.get_script_method_list().map(func(method): return method.name)
-	if script.get_base_script() != null:
-		for method in script.get_base_script().get_script_method_list():
-			names.erase(method.name)
-	var found: Array = names.map(func(name): return [chain, name])
-	var constants := script.get_script_constant_map()
-	for name in constants:
-		var inner: Variant = constants[name]
-		if inner is GDScript and inner.resource_path.is_empty():
-			found.append_array(_methods(inner, chain + [name]))
-	return found

@@ -96,7 +96,8 @@ def played(
     project = tmp_path_factory.mktemp("cases")
     (project / "project.godot").write_text("config_version=5\n", encoding="utf-8")
     (project / "trace.gd").write_text(TRACE, encoding="utf-8")
-    shutil.copy(HERE / "runner.gd", project)
+    for name in ("runner.gd", "methods.gd"):
+        shutil.copy(HERE / name, project)
     recorder = Recorder()
     rewritten: dict[tuple[str, str], Rewritten] = {}
     global_classes = []

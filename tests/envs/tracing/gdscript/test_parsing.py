@@ -22,7 +22,7 @@ func act(with = func(x): return x):
 	var f := func named(): pass
 	f.call()
 static func make(): return (func(): return 1).call()
-class One: static func two(): return func(): pass
+class One: func two(): return func(): pass
 """
     )
     assert script.tool
@@ -41,8 +41,8 @@ class One: static func two(): return func(): pass
         ("act.named", "lambda", 9, False),
         ("make", "static", 11, True),
         ("make.<anonymous lambda>", "lambda", 11, True),
-        ("One.two", "static", 12, True),
-        ("One.two.<anonymous lambda>", "lambda", 12, True),
+        ("One.two", "function", 12, False),
+        ("One.two.<anonymous lambda>", "lambda", 12, False),
     ]
     assert script.problems == ()
     assert script.threads == ()
@@ -181,6 +181,14 @@ def test_a_file_that_only_the_second_oracle_reads_is_confirmed_by_it():
     source = b"func a(): if b: return 1\n"
     assert oracles.by_tree_sitter(source) is None
     assert parse_script(source).parser == "lanista+gdtoolkit"
+
+
+def test_a_body_that_begins_with_a_comment_at_the_margin_is_not_disputed():
+    source = b"func a():\n#\tb\n\tpass\nfunc c():\n\tvar d := func():\n# e\n\t\tpass\n"
+    assert oracles.by_tree_sitter(source) is None
+    script = parse_script(source)
+    assert script.parser == "lanista+gdtoolkit"
+    assert [source[item.offset :][:3] for item in script.functions] == [b"pas", b"var", b"pas"]
 
 
 def test_a_file_that_no_oracle_reads_is_read_all_the_same():

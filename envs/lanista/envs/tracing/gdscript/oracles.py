@@ -6,7 +6,7 @@ the first cannot read a file or says something else.
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from lanista.envs.tracing.gdscript.tokens import BYTE_ORDER_MARK
@@ -65,23 +65,22 @@ def by_tree_sitter(source: bytes) -> frozenset[int] | None:
     tree = parser.parse(source)
     if tree.root_node.has_error:
         return None
-    return frozenset(_tree_sitter_bodies(tree.root_node))
-
-
-def _tree_sitter_bodies(root: Any) -> Iterator[int]:
-    nodes = [root]
+    offsets = set()
+    nodes = [tree.root_node]
     while nodes:
         node = nodes.pop()
         nodes.extend(node.named_children)
-        if node.type in _BODIES:
-            body = node.child_by_field_name("body")
-            first = (
-                next((item for item in body.named_children if item.type != "comment"), None)
-                if body
-                else None
-            )
-            if first is not None:
-                yield first.start_byte
+        if node.type not in _BODIES:
+            continue
+        body = node.child_by_field_name("body")
+        if body is None:
+            continue
+        statements = [item for item in body.named_children if item.type != "comment"]
+        if not statements:
+            # It takes a comment at the margin for the end of a body, which then is empty.
+            return None
+        offsets.add(statements[0].start_byte)
+    return frozenset(offsets)
 
 
 @functools.cache

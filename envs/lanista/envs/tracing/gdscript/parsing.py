@@ -311,7 +311,7 @@ class _Reader:
         if keyword == b"var":
             return self._variable(line, position, owner, pending), _Member()
         if keyword == b"class":
-            return self._inner_class(line, position, owner, pending), _Member()
+            return self._inner_class(line, position, owner, pending)
         if keyword == b"class_name":
             if position + 1 < len(tokens):
                 self.class_name = tokens[position + 1].text.decode()
@@ -424,7 +424,7 @@ class _Reader:
 
     def _inner_class(
         self, line: LogicalLine, position: int, owner: _Class, pending: _Member
-    ) -> int:
+    ) -> tuple[int, _Member]:
         tokens = line.tokens
         head = tokens[position]
         if position + 1 >= len(tokens) or tokens[position + 1].kind != "name":
@@ -439,21 +439,21 @@ class _Reader:
         if after >= len(tokens) or tokens[after].text != b":":
             raise SourceError(head.start, "the class has no body")
         after += 1
+        left = _Member()
         if after < len(tokens):
             if tokens[after].text == b"extends":
                 after = self._extends(tokens, after + 1, inner)
-            said = _Member()
-            declared = False
-            while after < len(tokens) and not declared:
-                declared = tokens[after].kind != "annotation" and tokens[after].text != b"static"
-                after, said = self._member(line, after, inner, said)
+            # The engine ends a class on one line after one step, and “static” is a step, so that
+            # what follows it belongs to the class around.
+            if after < len(tokens):
+                after, left = self._member(line, after, inner, left)
         else:
             block_start = self.index
             if block_start < len(self.lines) and self.lines[block_start].indent > line.indent:
                 self._class_body(inner, self.lines[block_start].indent)
         last = self.lines[self.index - 1].tokens[-1]
         self._regions.append(_Region(head.start, last.end, owners))
-        return after
+        return after, left
 
     def _extends(self, tokens: Sequence[Token], position: int, owner: _Class) -> int:
         end = position
