@@ -48,6 +48,19 @@ class One: func two(): return func(): pass
     assert script.threads == ()
 
 
+def test_lambdas_of_static_variables_have_no_self():
+    source = """static var a := [func b(): pass]; var c = func d(): pass
+static var e = func f():
+	return func g(): pass
+static var h := 1:
+	set(v): h = (func i(): return v).call()
+var j = func k(): pass
+"""
+    functions = parse_script(source).functions
+    assert {item.name for item in functions if item.static} == {*"bfgi", "@h_setter"}
+    assert {item.name for item in functions if not item.static} == {*"dk"}
+
+
 def test_text_and_bytes_give_the_same_offsets():
     text = 'func größe(x = "😀"): return x'
     (function,) = parse_script(text).functions

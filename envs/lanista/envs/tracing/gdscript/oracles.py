@@ -59,10 +59,10 @@ def confirm(source: bytes, bodies: frozenset[int]) -> Confirmation:
 
 def by_tree_sitter(source: bytes) -> frozenset[int] | None:
     """Return the offsets of first statements as tree-sitter sees them, ``None`` if it cannot."""
-    parser = _tree_sitter()
-    if parser is None:
+    new_parser = _tree_sitter()
+    if new_parser is None:
         return None
-    tree = parser.parse(source)
+    tree = new_parser().parse(source)
     if tree.root_node.has_error:
         return None
     offsets = set()
@@ -84,13 +84,14 @@ def by_tree_sitter(source: bytes) -> frozenset[int] | None:
 
 
 @functools.cache
-def _tree_sitter() -> Any:
+def _tree_sitter() -> Callable[[], Any] | None:
     try:
         import tree_sitter
         import tree_sitter_gdscript
     except ImportError:
         return None
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_gdscript.language()))
+    language = tree_sitter.Language(tree_sitter_gdscript.language())
+    return lambda: tree_sitter.Parser(language)
 
 
 def by_gdtoolkit(source: bytes) -> frozenset[int] | None:
