@@ -242,7 +242,7 @@ def _release(suite: str) -> str:
 def _lines(text: str) -> Iterator[Source]:
     for line in text.splitlines():
         line = line.split("#", 1)[0].strip()
-        kind, _, rest = line.partition(" ")
+        kind, _, rest = line.replace("\t", " ").partition(" ")
         if kind != "deb":
             continue
         rest = rest.strip()
