@@ -634,16 +634,15 @@ def _failed_start(process: EngineProcess, cause: Exception) -> Exception:
     else:
         what = str(cause) if isinstance(cause, ProtocolError) else "it told no spaces in time"
         process.kill()
-    output = process.output(12)
-    text = f"The game did not come up: {what}."
-    text += f" {_likely_cause(output)}"
-    return RunError(f"{text} Its last output:\n{output}" if output else text)
+    output = process.opening()
+    text = f"The game did not come up: {what}. {_likely_cause(output)}"
+    return RunError(f"{text} It printed:\n{output}" if output else text)
 
 
 def _likely_cause(output: str) -> str:
     if "Parse Error" in output or "SCRIPT ERROR" in output:
         return "A script of it has an error (see below)."
-    if "no main scene" in output.lower():
+    if "no main scene" in output or "Couldn't detect whether" in output:
         return "The project names no main scene: give one with `scene`."
     if "Can't open project" in output or "Couldn't load project" in output:
         return "The engine cannot read the project."

@@ -67,6 +67,7 @@ class EngineProcess:
         self.command = tuple(command)
         self.script_errors = 0
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
+        self._first_lines: list[str] = []
         self._error_lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._memory_limit = memory_limit_mb
         self._over_memory = False
@@ -110,6 +111,10 @@ class EngineProcess:
     def output(self, lines: int = 30) -> str:
         """Return the last lines printed on standard output and error, joined by newlines."""
         return "\n".join(list(self._lines)[-lines:])
+
+    def opening(self, lines: int = 15) -> str:
+        """Return the first lines printed: an error repeated every frame floods the last ones."""
+        return "\n".join(self._first_lines[:lines])
 
     def script_error_lines(self, last: int) -> list[str]:
         """Return the last ``SCRIPT ERROR`` lines with the place that the engine names for each."""
@@ -164,6 +169,8 @@ class EngineProcess:
         elif self._lines and self._lines[-1].startswith("SCRIPT ERROR:") and "at: " in line:
             self._error_lines[-1] = f"{self._error_lines[-1]} ({line.strip()})"
         self._lines.append(line)
+        if len(self._first_lines) < KEPT_LINES:
+            self._first_lines.append(line)
 
 
 def _ending(code: int) -> str:

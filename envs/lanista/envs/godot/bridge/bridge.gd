@@ -35,6 +35,8 @@ var _state := State.OFF
 var _wire: Wire = null
 var _extended := false
 var _seats: Array[Seat] = []
+## The seats that told their spaces to the client, which hold for all that come after.
+var _known_seats: Array[Seat] = []
 var _resetting: Array[Seat] = []
 var _repeat := 8
 var _repeat_asked := 0
@@ -150,9 +152,15 @@ func _adopt(sync: Node) -> void:
 		_repeat = _repeat_asked
 	Engine.time_scale = 1.0
 	get_tree().paused = false
-	_seats.clear()
-	for agent in agents:
-		_seats.append(Seat.new(agent, Takeover.reads_reward_first(sync)))
+	var before := _seats if _known_seats.is_empty() else _known_seats
+	_seats = []
+	for index in agents.size():
+		var seat := Seat.new(agents[index], Takeover.reads_reward_first(sync))
+		if index < before.size():
+			seat.take_spaces(before[index])
+		_seats.append(seat)
+	if not before.is_empty() and before.size() != _seats.size():
+		_seats[0].problem = "the game now has %d agents, and had %d" % [_seats.size(), before.size()]
 	match _state:
 		State.STARTING:
 			_serve()
@@ -300,6 +308,7 @@ func _send_spaces() -> void:
 		observation_spaces.append(seat.observation_space)
 		action_spaces.append(seat.action_space)
 		policies.append(seat.policy)
+	_known_seats = _seats
 	var message := {
 		"type": "env_info",
 		"observation_space": observation_spaces,
@@ -328,7 +337,7 @@ func _reset(message: Dictionary) -> void:
 		for agent in tree.get_nodes_in_group(&"AGENT"):
 			_left_behind[agent.get_instance_id()] = true
 		_reload_request = message
-		_seats.clear()
+		_seats = []
 		_ticks = 0
 		_state = State.RELOAD
 		if tree.reload_current_scene() == OK:

@@ -53,6 +53,11 @@ func learn_spaces() -> void:
 	action_space = _dictionary(node.call(&"get_action_space"))
 
 
+func take_spaces(other: RefCounted) -> void:
+	observation_space = other.observation_space
+	action_space = other.action_space
+
+
 func waits_for_reset() -> bool:
 	return (
 		_has_needs_reset
@@ -142,7 +147,6 @@ func begin_reset(world_seed: int, options: Dictionary) -> void:
 		node.call(&"lanista_reset", world_seed, options)
 	status = 0
 	final_seen = null
-	problem = ""
 	if _has_needs_reset:
 		node.set(&"needs_reset", true)
 		if _ignores_needs_reset:
