@@ -1,0 +1,121 @@
+@tool
+extends RefCounted
+## The calls recorded in this copy of the project, and how they are taken out.
+##
+## A hook appends its function's id to the one array that calls.tres holds. A native resource serves
+## because its property is read in a third of the time of a script's static variable, and an Array
+## because its append returns nothing that a project could forbid to discard.
+
+const SINK: Shortcut = preload("res://__lanista__/calls.tres")
+const TABLES: GDScript = preload("res://__lanista__/tables.gd")
+
+## Most calls kept between two drains; a trace longer than that is cut.
+const LIMIT: int = 1 << 20
+
+const _UNKNOWN: int = -2
+
+## The calls recorded since the last drain, oldest first; a copy.
+static var calls: PackedInt32Array:
+	get:
+		return PackedInt32Array(SINK.events)
+
+## The calls recorded before begin().
+static var startup: PackedInt32Array = PackedInt32Array()
+
+## Whether calls were dropped at LIMIT since take_truncated().
+static var truncated: bool = false
+
+## Whether a call came from another thread than the main one; such calls are not recorded.
+static var other_threads: bool = false
+
+static var _editing: bool = Engine.is_editor_hint()
+static var _watching: bool = false
+static var _ids: Array[Dictionary] = []
+
+
+## Takes out the calls recorded since the last drain, oldest first.
+static func drain() -> PackedInt32Array:
+	# No call of the main thread comes between the two lines, and no other thread appends.
+	var drained: PackedInt32Array = PackedInt32Array(SINK.events)
+	SINK.events.clear()
+	return drained
+
+
+## Ends the start-up: what was recorded until now goes to startup.
+static func begin() -> void:
+	startup.append_array(drain())
+
+
+## Says whether calls were dropped since the last time, and forgets it.
+static func take_truncated() -> bool:
+	var was: bool = truncated
+	truncated = false
+	return was
+
+
+## Records a call if it comes from the main thread: the hook of projects that use threads.
+static func enter(id: int) -> void:
+	if OS.get_thread_caller_id() == OS.get_main_thread_id():
+		SINK.events.append(id)
+	else:
+		other_threads = true
+
+
+## Records a call of a function that several classes inherit, under the class of the object.
+static func enter_as(row: int, object: Object) -> void:
+	if OS.get_thread_caller_id() != OS.get_main_thread_id():
+		other_threads = true
+		return
+	if _ids.is_empty():
+		for _row: int in TABLES.ROWS.size():
+			_ids.append({})
+	var script: Script = object.get_script()
+	var id: int = _ids[row].get(script, _UNKNOWN)
+	if id == _UNKNOWN:
+		id = _find(row, script)
+		_ids[row][script] = id
+	if id >= 0:
+		SINK.events.append(id)
+
+
+## Bounds what is kept while nobody drains, and keeps nothing in the editor.
+static func watch() -> void:
+	var tree: SceneTree = Engine.get_main_loop() as SceneTree
+	if tree != null and not _watching:
+		_watching = true
+		var _error: int = tree.process_frame.connect(_check)
+
+
+static func _check() -> void:
+	if _editing:
+		SINK.events.clear()
+	elif SINK.events.size() > LIMIT:
+		truncated = true
+		var _error: int = SINK.events.resize(LIMIT)
+
+
+## Returns the id of a row for the nearest class at or above a script that the row tells apart.
+static func _find(row: int, script: Script) -> int:
+	var entry: Dictionary = TABLES.ROWS[row]
+	var classes: Dictionary = entry["classes"]
+	var current: Script = script
+	while current != null:
+		for key: String in classes:
+			if _named(key) == current:
+				return classes[key]
+		current = current.get_base_script()
+	return entry["id"]
+
+
+## Returns the script of a key such as "res://a.gd" or "res://a.gd>Outer.Inner" if it is loaded.
+static func _named(key: String) -> Script:
+	var parts: PackedStringArray = key.split(">")
+	if not ResourceLoader.has_cached(parts[0]):
+		return null
+	var found: Script = load(parts[0]) as Script
+	if parts.size() > 1:
+		for name: String in parts[1].split("."):
+			if found == null:
+				return null
+			found = found.get_script_constant_map().get(StringName(name)) as Script
+	return found
