@@ -65,9 +65,9 @@ class Scope:
 
     def takes(self, module: str, qualname: str) -> bool:
         """Say whether a function defined as ``module:qualname`` is recorded (``only`` aside)."""
-        return any(_matches(pattern, module, qualname) for pattern in self.include) and not any(
-            _matches(pattern, module, qualname) for pattern in self.exclude
-        )
+        return any(
+            matches_function(pattern, module, qualname) for pattern in self.include
+        ) and not any(matches_function(pattern, module, qualname) for pattern in self.exclude)
 
     def select(self, names: Iterable[str]) -> set[str]:
         """Return the catalogue names that the priority list asks for.
@@ -124,7 +124,8 @@ def _matches_module(pattern: str, module: str) -> bool:
     return any(fnmatchcase(".".join(parts[:count]), pattern) for count in range(1, len(parts) + 1))
 
 
-def _matches(pattern: str, module: str, qualname: str) -> bool:
+def matches_function(pattern: str, module: str, qualname: str) -> bool:
+    """Say whether a pattern of a scope covers a function defined as ``module:qualname``."""
     module_pattern, colon, function_pattern = pattern.partition(":")
     if not _matches_module(module_pattern, module):
         return False

@@ -7,7 +7,7 @@ const MARK: String = "lanista-load-check "
 
 
 func _ready() -> void:
-	var asked: Variant = JSON.parse_string(FileAccess.get_file_as_string(FOLDER + "load_check.json"))
+	var asked: Array = JSON.parse_string(FileAccess.get_file_as_string(FOLDER + "load_check.json"))
 	var found: Dictionary = {}
 	var held: Array[Resource] = []
 	for entry: Dictionary in asked:
@@ -34,7 +34,8 @@ func _inner(script: GDScript, owner: String) -> GDScript:
 	for part: String in owner.split(".", false):
 		if found == null:
 			return null
-		found = found.get_script_constant_map().get(StringName(part)) as GDScript
+		var value: Variant = found.get_script_constant_map().get(StringName(part))
+		found = value if value is GDScript else null
 	return found
 
 

@@ -19,15 +19,13 @@ static var calls: PackedInt32Array:
 	get:
 		return PackedInt32Array(SINK.events)
 
-## The calls recorded before begin().
-static var startup: PackedInt32Array = PackedInt32Array()
-
-## Whether calls were dropped at LIMIT since take_truncated().
+## Whether the calls drained last were cut at LIMIT.
 static var truncated: bool = false
 
 ## Whether a call came from another thread than the main one; such calls are not recorded.
 static var other_threads: bool = false
 
+static var _cut: bool = false
 static var _editing: bool = Engine.is_editor_hint()
 static var _watching: bool = false
 static var _ids: Array[Dictionary] = []
@@ -35,22 +33,12 @@ static var _ids: Array[Dictionary] = []
 
 ## Takes out the calls recorded since the last drain, oldest first.
 static func drain() -> PackedInt32Array:
-	# No call of the main thread comes between the two lines, and no other thread appends.
+	# No call of the main thread comes between the copy and the end, and other threads never append.
 	var drained: PackedInt32Array = PackedInt32Array(SINK.events)
 	SINK.events.clear()
+	truncated = _cut
+	_cut = false
 	return drained
-
-
-## Ends the start-up: what was recorded until now goes to startup.
-static func begin() -> void:
-	startup.append_array(drain())
-
-
-## Says whether calls were dropped since the last time, and forgets it.
-static func take_truncated() -> bool:
-	var was: bool = truncated
-	truncated = false
-	return was
 
 
 ## Records a call if it comes from the main thread: the hook of projects that use threads.
@@ -90,7 +78,7 @@ static func _check() -> void:
 	if _editing:
 		SINK.events.clear()
 	elif SINK.events.size() > LIMIT:
-		truncated = true
+		_cut = true
 		var _error: int = SINK.events.resize(LIMIT)
 
 
@@ -117,5 +105,6 @@ static func _named(key: String) -> Script:
 		for name: String in parts[1].split("."):
 			if found == null:
 				return null
-			found = found.get_script_constant_map().get(StringName(name)) as Script
+			var value: Variant = found.get_script_constant_map().get(StringName(name))
+			found = value if value is Script else null
 	return found
