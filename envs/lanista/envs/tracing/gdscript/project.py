@@ -25,7 +25,12 @@ from lanista.envs.tracing.gdscript.load_check import Difference, differences, lo
 from lanista.envs.tracing.gdscript.parsing import ScriptFunction
 from lanista.envs.tracing.gdscript.plan import Plan, make_plan
 from lanista.envs.tracing.gdscript.rewriting import Rewritten, rewrite_script
-from lanista.envs.tracing.gdscript.runtime import hook_text, runtime_sources, write_runtime
+from lanista.envs.tracing.gdscript.runtime import (
+    allow_warnings,
+    hook_text,
+    runtime_sources,
+    write_runtime,
+)
 from lanista.envs.tracing.gdscript.scenes import EmbeddedScript, rewrite_scene
 from lanista.envs.tracing.gdscript.scope import GodotScope
 
@@ -167,6 +172,7 @@ def instrument_project(
             before = load_scripts(engine, copy, inventory.scripts)
         write_runtime(copy, plan)
         install_bridge(copy)
+        allow_warnings(copy)
         on_stage("rewriting")
         work.rewrite()
         found: list[Difference] = []
