@@ -1,6 +1,10 @@
 """Scripts inside scenes."""
 
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lanista.envs.tracing.gdscript.rewriting import rewrite_script
 from lanista.envs.tracing.gdscript.scenes import (
@@ -74,6 +78,47 @@ def test_a_resource_file_may_be_a_script_itself():
     result = rewrite_scene(source, lambda script: rewrite_script(script.source, lambda f: "hit(1)"))
     assert result.source == source.replace(b"pass", b"hit(1); pass")
     assert embedded_scripts(source.replace(b"GDScript", b"Shader")) == ()
+
+
+CASES = (Path(__file__).parent / "cases.txt").read_text(encoding="utf-8").split("\n===== ")[1:]
+
+
+def in_scene(text: str, *, all_escapes: bool) -> bytes:
+    """Return a scene with a script in it, escaped as the engine does or as it also reads."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    if all_escapes:
+        escaped = escaped.replace("\n", "\\n").replace("\t", "\\t").replace("é", "\\u00e9")
+        escaped = escaped.replace("😀", "\\U01F600").replace("'", "\\'")
+    return (
+        '[gd_scene format=3]\n\n[sub_resource type="GDScript" id="G_1"]\n'
+        f'script/source = "{escaped}"\n\n[node name="A" type="Node"]\n'
+    ).encode()
+
+
+@pytest.mark.parametrize("all_escapes", [False, True])
+@pytest.mark.parametrize("case", CASES, ids=[case.partition(":")[0] for case in CASES])
+def test_a_script_gets_the_same_hooks_inside_a_scene(case: str, *, all_escapes: bool):
+    text = case.partition("\n")[2].replace("␉", "\t").replace("␠", " ")
+    scene = in_scene(text, all_escapes=all_escapes)
+    result = rewrite_scene(
+        scene, lambda script: rewrite_script(script.source, lambda f: f'h("{f.line}")', check=False)
+    )
+    alone = rewrite_script(text.encode(), lambda f: f'h("{f.line}")', check=False)
+    assert alone.functions
+    assert [item.source for item in embedded_scripts(result.source)] == [alone.source]
+    assert result.source.count(b"\n") == scene.count(b"\n")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.booleans())
+def test_any_text_is_read_out_of_a_scene(text: str, all_escapes: bool):
+    (script,) = embedded_scripts(in_scene(text, all_escapes=all_escapes))
+    assert script.source == text.encode()
+
+
+@given(st.binary(max_size=200), st.integers(0, len(SCENE)))
+def test_no_scene_raises(part: bytes, place: int):
+    embedded_scripts(SCENE[:place] + part + SCENE[place:])
+    embedded_scripts(part)
 
 
 @pytest.mark.parametrize("value", [b"0", b"1", b"2"])
