@@ -98,7 +98,7 @@ GOOD = make_episode([1], [[2], [3]])
         (GOOD, [9], None, r"\[9\] are not in the catalogue of 7"),
         (replace(GOOD, observations=None), [1], None, "without observations"),
         (replace(GOOD, observations=GOOD.observations[:2]), [1], None, "one more than actions"),
-        (replace(GOOD, actions=np.ones((2, 2), np.float32)), [1], None, "continuous actions"),
+        (replace(GOOD, actions=np.ones((2, 2), np.float32)), [1], 3, "actions made of numbers"),
         (GOOD, [1], 1, "they must lie in 0 to 0"),
         (replace(GOOD, actions=np.array([0, -1])), [1], None, "actions from -1"),
         (replace(GOOD, observations=np.array([[1.0], [np.nan], [0]])), [1], None, "at step 1"),
@@ -112,6 +112,32 @@ def test_episodes_that_cannot_be_learned_from_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=says):
         GoalDataset.from_episodes([episode], goals, CATALOGUE, action_count=count)
+
+
+def test_actions_made_of_numbers_are_kept_a_row_a_step() -> None:
+    episode = replace(GOOD, actions=np.array([[[0.5, -1.0]], [[1.0, 0.25]]], np.float32))
+    bounds = ((-1.0, -1.0), (1.0, np.inf))
+    dataset = GoalDataset.from_episodes([episode], [1, 2], CATALOGUE, action_bounds=bounds)
+    assert dataset.actions.dtype == np.float32
+    assert dataset.actions.tolist() == [[0.5, -1.0], [1.0, 0.25]]
+    assert (dataset.action_count, dataset.action_bounds) == (0, bounds)
+
+
+@pytest.mark.parametrize(
+    ("actions", "says"),
+    [
+        ([[0.5, 0.0], [0.0, 1.5]], r"out of the game's bounds at step 1: \[0.0, 1.5\]"),
+        ([[np.nan, 0.0], [0.0, 0.0]], "out of the game's bounds at step 0"),
+        ([[0.0], [0.0]], "actions of 1 numbers, the game of 2"),
+        ([0, 1], "has discrete actions, but the game's are made of 2 numbers"),
+    ],
+)
+def test_actions_that_are_not_the_games_are_refused(actions: list[object], says: str) -> None:
+    kind = np.int64 if isinstance(actions[0], int) else np.float32
+    episode = replace(GOOD, actions=np.array(actions, kind))
+    bounds = ((-1.0, -1.0), (1.0, 1.0))
+    with pytest.raises(InputError, match=says):
+        GoalDataset.from_episodes([episode], [1, 2], CATALOGUE, action_bounds=bounds)
 
 
 def test_two_kinds_of_observation_are_refused() -> None:

@@ -1,11 +1,13 @@
 """A game of one's own, made of a Gymnasium environment: traces, worlds and counterfactuals."""
 
+import dataclasses
 import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 
 from lanista.envs.errors import InputError
@@ -116,3 +118,39 @@ def test_a_registered_environment_is_a_game(maze: Game) -> None:
     env.close()
     with pytest.raises(InputError, match="No Gymnasium environment"):
         gymnasium_game("x", "NoSuchGame-v0", scope)
+
+
+def test_a_game_whose_actions_are_numbers_says_so() -> None:
+    scope = Scope(("gymnasium.envs.classic_control.pendulum:PendulumEnv*",))
+    game = gymnasium_game("pendulum", "Pendulum-v1", scope)
+    assert game.actions == ()
+    assert (game.action_shape, game.action_bounds) == ((1,), ((-2.0,), (2.0,)))
+    with pytest.raises(InputError, match="0 discrete actions and 2 names"):
+        gymnasium_game("pendulum", "Pendulum-v1", scope, actions=("left", "right"))
+
+
+def test_a_game_with_other_actions_is_refused(maze: Game) -> None:
+    class Chords(type(maze.make().unwrapped)):  # type: ignore[misc]
+        action_space = gymnasium.spaces.MultiBinary(3)
+
+    with pytest.raises(InputError, match=r"takes actions of MultiBinary\(3\)"):
+        gymnasium_game("chords", Chords, Scope(("maze",)))
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"actions": ()}, "either names of discrete actions or the shape"),
+        ({"action_shape": (2,)}, "either names of discrete actions or the shape"),
+        ({"actions": (), "action_shape": (2,)}, "actions of 2 numbers, but 0 lowest"),
+        (
+            {"actions": (), "action_shape": (1,), "action_low": (1.0,), "action_high": (1.0,)},
+            "a lowest action value is not below its highest",
+        ),
+    ],
+)
+def test_actions_that_make_no_sense_are_refused(
+    maze: Game, facts: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InputError, match=says):
+        dataclasses.replace(maze, **facts)

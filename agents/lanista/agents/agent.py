@@ -11,7 +11,7 @@ from lanista.agents.config import AgentConfig, Spaces
 
 
 class Agent(nn.Module, ABC):
-    """A goal-conditioned policy network over discrete actions.
+    """A goal-conditioned policy network.
 
     Attributes:
         config: Its architecture.
@@ -25,7 +25,13 @@ class Agent(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, batch: Batch) -> Tensor:
-        """Return the logits of the action at every row, ``[batch, context, actions]``."""
+        """Return what the agent would do at every row.
+
+        Returns:
+            Logits, ``[batch, context, actions]``, or where an action is made of numbers the
+            action itself on the scale of :class:`lanista.agents.networks.action.ActionScale`,
+            ``[batch, context, dims]``.
+        """
 
     def initialise(self) -> None:
         """Draw the weights from PyTorch's generator.

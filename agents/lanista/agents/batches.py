@@ -18,7 +18,7 @@ class Batch:
         observations: ``uint8[batch, context, height, width, channels]`` or
             ``float32[batch, context, dims]``.
         bags: The calls that led to each observation; ``None`` for agents that do not read them.
-        actions: ``int64[batch, context]``.
+        actions: ``int64[batch, context]``, or ``float32[batch, context, dims]``.
         goals: ``int64[batch]``, positions in the list of goals.
         steps: ``int64[batch, context]``, step of each row within its episode.
         valid: ``bool[batch, context]``, false in the padding.

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import math
 import os
 import shutil
 from collections.abc import Mapping
@@ -31,6 +32,8 @@ _log = logging.getLogger(__name__)
 
 FORMAT = 1
 """Version of the layout; a reader refuses any other."""
+
+_NO_BOUND = {"action_low": -math.inf, "action_high": math.inf}
 
 MODEL, OPTIMISER, DESCRIPTION = "model.safetensors", "optimizer.safetensors", "checkpoint.json"
 
@@ -136,7 +139,7 @@ def load_checkpoint(path: Path, *, optimiser: bool = True) -> Checkpoint:
         return Checkpoint(
             agent=_from_json(AgentConfig, description["agent"]),
             train=_from_json(TrainConfig, description["train"]),
-            spaces=_from_json(Spaces, description["spaces"]),
+            spaces=_from_json(Spaces, _bounds_from_json(description["spaces"])),
             catalogue=Catalogue.from_json(description["catalogue"]),
             goals=tuple(description["goals"]),
             update=int(description["update"]),
@@ -201,7 +204,7 @@ def _describe(checkpoint: Checkpoint) -> dict[str, Any]:
         "versions": {"lanista": lanista, "torch": torch.__version__},
         "agent": asdict(checkpoint.agent),
         "train": asdict(checkpoint.train),
-        "spaces": asdict(checkpoint.spaces),
+        "spaces": _bounds_as_json(asdict(checkpoint.spaces)),
         "catalogue_sha256": checkpoint.catalogue.sha256,
         "goals": list(checkpoint.goals),
         "update": checkpoint.update,
@@ -212,6 +215,23 @@ def _describe(checkpoint: Checkpoint) -> dict[str, Any]:
         "sampler_rng": dict(checkpoint.sampler_rng),
         "catalogue": checkpoint.catalogue.to_json(),
     }
+
+
+def _bounds_as_json(spaces: dict[str, Any]) -> dict[str, Any]:
+    """Write the bound that a number of an action lacks as null, since JSON knows no infinity."""
+    bounds = {
+        name: [value if math.isfinite(value) else None for value in spaces[name]]
+        for name in _NO_BOUND
+    }
+    return spaces | bounds
+
+
+def _bounds_from_json(spaces: dict[str, Any]) -> dict[str, Any]:
+    bounds = {
+        name: tuple(missing if value is None else value for value in spaces.get(name, ()))
+        for name, missing in _NO_BOUND.items()
+    }
+    return spaces | bounds
 
 
 def _storable(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

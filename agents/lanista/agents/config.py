@@ -185,9 +185,11 @@ class Spaces:
     Attributes:
         observation_shape: ``(height, width, channels)`` for images, ``(dims,)`` for vectors.
         observation_dtype: ``uint8`` for images, ``float32`` for vectors.
-        actions: Number of discrete actions.
+        actions: Number of discrete actions; 0 where an action is made of numbers.
         functions: Number of functions in the catalogue.
         goals: Number of goals.
+        action_low: Lowest value of each number of an action, empty for discrete ones.
+        action_high: Highest value of each.
     """
 
     observation_shape: tuple[int, ...]
@@ -195,16 +197,26 @@ class Spaces:
     actions: int
     functions: int
     goals: int
+    action_low: tuple[float, ...] = ()
+    action_high: tuple[float, ...] = ()
+
+    @property
+    def continuous(self) -> bool:
+        """Whether an action is made of numbers."""
+        return bool(self.action_low)
 
     @classmethod
     def of(cls, dataset: GoalDataset) -> "Spaces":
         """Return the spaces of the game that a dataset was recorded from."""
+        low, high = dataset.action_bounds or ((), ())
         return cls(
             observation_shape=dataset.observations.shape[1:],
             observation_dtype=dataset.observations.dtype.name,
             actions=dataset.action_count,
             functions=len(dataset.catalogue),
             goals=len(dataset.goals),
+            action_low=low,
+            action_high=high,
         )
 
 

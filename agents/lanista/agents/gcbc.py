@@ -1,4 +1,4 @@
-"""GC-BC: goal-conditioned behavioural cloning, ``pi(a | s, s_code, g)`` (loss 1)."""
+"""GC-BC: goal-conditioned behavioural cloning, ``pi(a | s, s_code, g)`` (losses 1 and 2)."""
 
 from itertools import pairwise
 
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from lanista.agents.agent import Agent
 from lanista.agents.batches import Batch
 from lanista.agents.config import AgentConfig, Spaces
+from lanista.agents.networks.action import make_action_head
 from lanista.agents.networks.call_stack import TraceBags, make_call_stack_encoder
 from lanista.agents.networks.observation import make_observation_encoder
 
@@ -32,18 +33,18 @@ class GoalBehaviouralCloning(Agent):
         for before, after in pairwise((width, *config.mlp_hidden)):
             layers += [nn.Linear(before, after), nn.ReLU()]
         self.hidden = nn.Sequential(*layers)
-        self.head = nn.Linear((width, *config.mlp_hidden)[-1], spaces.actions)
+        self.head = make_action_head(spaces, (width, *config.mlp_hidden)[-1])
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the logits of the action at every row, ``[batch, context, actions]``."""
-        goals = batch.goals[:, None].expand(batch.actions.shape)
-        return self.logits(batch.observations, batch.bags, goals)
+        """Return logits, or the action, at every row; see :meth:`Agent.forward`."""
+        goals = batch.goals[:, None].expand(batch.valid.shape)
+        return self.outputs(batch.observations, batch.bags, goals)
 
-    def logits(self, observations: Tensor, bags: TraceBags | None, goals: Tensor) -> Tensor:
-        """Return logits ``[..., actions]`` for states of any leading shape."""
+    def outputs(self, observations: Tensor, bags: TraceBags | None, goals: Tensor) -> Tensor:
+        """Return logits, or the action, ``[..., outputs]`` for states of any leading shape."""
         parts = [torch.relu(self.state(observations)), self.goal(goals)]
         if self.call_stack is not None:
             assert bags is not None, "a code-aware agent needs the call traces"
             parts.append(self.call_stack_norm(self.call_stack(bags)))
-        logits: Tensor = self.head(self.hidden(torch.cat(parts, dim=-1)))
-        return logits
+        outputs: Tensor = self.head(self.hidden(torch.cat(parts, dim=-1)))
+        return outputs

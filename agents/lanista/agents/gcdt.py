@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from lanista.agents.agent import Agent
 from lanista.agents.batches import Batch
 from lanista.agents.config import AgentConfig, Spaces
+from lanista.agents.networks.action import make_action_head, make_action_reader
 from lanista.agents.networks.call_stack import TraceBags, make_call_stack_encoder
 from lanista.agents.networks.observation import make_observation_encoder
 from lanista.agents.networks.transformer import CausalTransformer
@@ -29,7 +30,7 @@ class GoalDecisionTransformer(Agent):
         width = config.dimension
         self.goal = nn.Embedding(spaces.goals, width)
         self.state = make_observation_encoder(config, spaces, width)
-        self.action = nn.Embedding(spaces.actions, width)
+        self.action = make_action_reader(spaces, width)
         self.call_stack = make_call_stack_encoder(config, spaces.functions)
         times = config.context if config.timestep == "context" else config.max_timestep
         self.time = nn.Embedding(times, width)
@@ -39,10 +40,10 @@ class GoalDecisionTransformer(Agent):
         if self.call_stack is not None:
             self.call_stack_norm = nn.LayerNorm(width)
         self.transformer = CausalTransformer(width, config.layers, config.heads, config.dropout)
-        self.head = nn.Linear(width, spaces.actions)
+        self.head = make_action_head(spaces, width)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the logits of the action at every row, ``[batch, context, actions]``."""
+        """Return logits, or the action, at every row; see :meth:`Agent.forward`."""
         return self.predict(
             goals=batch.goals,
             states=self.encode_states(batch.observations),
@@ -67,13 +68,13 @@ class GoalDecisionTransformer(Agent):
     def predict(
         self, *, goals: Tensor, states: Tensor, calls: Tensor | None, actions: Tensor, steps: Tensor
     ) -> Tensor:
-        """Return logits ``[batch, context, actions]``; those at t depend on no action from t on.
+        """Return logits, or actions, at every row; those at t depend on no action from t on.
 
         Args:
             goals: ``int64[batch]``.
             states: State tokens, ``[batch, context, dimension]``.
             calls: Call-stack tokens alike, or ``None``.
-            actions: ``int64[batch, context]``.
+            actions: ``int64[batch, context]``, or ``float32[batch, context, dims]``.
             steps: Steps within the episode, ``int64[batch, context]``.
         """
         time = self._times(steps)
@@ -89,8 +90,8 @@ class GoalDecisionTransformer(Agent):
             tokens = torch.cat([goal + time[:, :1], tokens], dim=1)
         hidden = self.transformer(tokens)
         by_step = hidden[:, int(in_front) :].unflatten(1, (-1, per_step))
-        logits: Tensor = self.head(by_step[:, :, -2])
-        return logits
+        outputs: Tensor = self.head(by_step[:, :, -2])
+        return outputs
 
     def _times(self, steps: Tensor) -> Tensor:
         if self.config.timestep == "context":

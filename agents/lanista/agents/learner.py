@@ -15,6 +15,7 @@ from lanista.agents.agent import Agent, make_agent
 from lanista.agents.batches import Batch, ResidentDataset
 from lanista.agents.checkpoint import Checkpoint
 from lanista.agents.config import AgentConfig, Spaces, TrainConfig
+from lanista.agents.networks.action import ActionGiver
 from lanista.data.dataset import GoalDataset
 from lanista.data.sampler import HindsightSampler, Windows
 from lanista.envs.errors import InputError
@@ -27,14 +28,17 @@ class Measures:
     """What one update or one look was like.
 
     Attributes:
-        loss: Mean negative log-likelihood of the recorded actions, in nats (loss 1).
-        accuracy: Share of rows whose likeliest action is the recorded one.
+        loss: Mean negative log-likelihood of the recorded actions, in nats (loss 1); where an
+            action is made of numbers, the mean squared distance from it on the scale of -1 to 1
+            (loss 2).
+        accuracy: Share of rows whose likeliest action is the recorded one; ``None`` where an
+            action is made of numbers.
         gradient_norm: Before clipping; 0 where there was no update.
         rows: Rows learned from or looked at.
     """
 
     loss: float
-    accuracy: float
+    accuracy: float | None
     gradient_norm: float
     rows: int
 
@@ -110,20 +114,22 @@ class Learner:
             group["lr"] = rate
         self.agent.train()
         losses, hits = self._losses(batch)
-        loss = losses.sum() / batch.valid.sum()
+        count = batch.valid.sum()
+        loss = losses.sum() / count
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = nn.utils.clip_grad_norm_(self.agent.parameters(), self.config.gradient_clip)
         # One transfer brings all three numbers, which makes checking every update cheap.
-        values = torch.stack([loss.detach(), norm, hits.sum() / batch.valid.sum()]).tolist()
-        for what, value in zip(("loss", "gradient"), values, strict=False):
+        shares = [] if hits is None else [hits.sum() / count]
+        values = torch.stack([loss.detach(), norm, *shares]).tolist()
+        for what, value in zip(("loss", "gradient"), values[:2], strict=True):
             if not math.isfinite(value):
                 raise BadUpdate(what, value, _culprits(windows, losses.detach()))
         self.optimiser.step()
         self.update += 1
         rows = int(windows.valid.sum())
         self.rows += rows
-        return Measures(values[0], values[2], values[1], rows)
+        return Measures(values[0], None if hits is None else values[2], values[1], rows)
 
     @torch.no_grad()
     def validate(self) -> Measures | None:
@@ -133,15 +139,15 @@ class Learner:
         sampler, resident = self._validation
         rng = _generator(self.config.seed, VALIDATION_STREAM)
         self.agent.eval()
-        loss = accuracy = 0.0
-        rows = 0
+        loss, right, rows = 0.0, 0.0, 0
         for _ in range(self.config.validation_batches):
             windows = sampler.sample(rng, self.config.batch_size)
             losses, hits = self._losses(resident.gather(windows))
             loss += losses.sum().item()
-            accuracy += hits.sum().item()
+            right += 0.0 if hits is None else hits.sum().item()
             rows += int(windows.valid.sum())
-        return Measures(loss / rows, accuracy / rows, 0.0, rows)
+        accuracy = None if self.agent.spaces.continuous else right / rows
+        return Measures(loss / rows, accuracy, 0.0, rows)
 
     def state(self) -> tuple[dict[str, Tensor], Mapping[str, Any]]:
         """Return the optimiser's and PyTorch's state as tensors, and the sampler's as JSON."""
@@ -181,16 +187,22 @@ class Learner:
         # AdamW keeps its step counts on the CPU; a copy leaves the checkpoint's tensor alone.
         return tensor.clone() if kind == "step" else tensor.to(self.device, copy=True)
 
-    def _losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return loss (1) and whether the likeliest action is right, 0 in the padding."""
+    def _losses(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Return the loss of each row, and whether its likeliest action is right.
+
+        Both are 0 in the padding; the second is ``None`` where an action is made of numbers.
+        """
         enabled = self.dtype != torch.float32
         with torch.autocast(self.device.type, dtype=self.dtype, enabled=enabled):
-            logits = self.agent(batch)
-        logits = logits.float()
+            outputs = self.agent(batch)
+        outputs = outputs.float()
+        if isinstance(self.agent.head, ActionGiver):
+            wanted = self.agent.head.scale.to_unit(batch.actions)
+            return (outputs - wanted).square().sum(-1).where(batch.valid, 0.0), None
         losses = functional.cross_entropy(
-            logits.flatten(0, 1), batch.actions.flatten(), reduction="none"
-        ).view_as(batch.actions)
-        hits = (logits.argmax(-1) == batch.actions) & batch.valid
+            outputs.flatten(0, 1), batch.actions.flatten(), reduction="none"
+        ).view_as(batch.valid)
+        hits = (outputs.argmax(-1) == batch.actions) & batch.valid
         return losses.where(batch.valid, 0.0), hits
 
 

@@ -17,6 +17,7 @@ from lanista.agents.checkpoint import MODEL, Checkpoint, load_checkpoint
 from lanista.agents.gcbc import GoalBehaviouralCloning
 from lanista.agents.gcdt import GoalDecisionTransformer
 from lanista.agents.learner import choose_device
+from lanista.agents.networks.action import ActionGiver
 from lanista.agents.networks.call_stack import TraceBags
 from lanista.envs.errors import InputError
 from lanista.envs.policy import Memory, Observation
@@ -36,13 +37,13 @@ class Recent:
     Attributes:
         states: State tokens without time, ``float32[steps, dimension]``.
         calls: Call-stack tokens alike; ``None`` for *Simple* agents.
-        actions: Actions taken, one per step.
+        actions: Actions taken, one per step: ``int64[]``, or ``float32[dims]``.
         first: Step within the episode of the first one.
     """
 
     states: Tensor
     calls: Tensor | None
-    actions: tuple[int, ...]
+    actions: tuple[NDArray[Any], ...]
     first: int
 
 
@@ -50,8 +51,9 @@ class CheckpointPolicy:
     """The policy of a trained agent (follows ``lanista.envs.policy.Policy``).
 
     Each lane's action is drawn from the agent's distribution by that lane's own generator (one
-    draw a step), or is its likeliest one under ``greedy`` (no draw). Logits may differ in their
-    last bits with the number of lanes, so equal results need equal lanes.
+    draw a step), or is its likeliest one under ``greedy`` (no draw). An action made of numbers is
+    the one that the agent gives (loss 2 has no distribution to draw from). Outputs may differ in
+    their last bits with the number of lanes, so equal results need equal lanes.
 
     Attributes:
         agent: The network.
@@ -112,12 +114,12 @@ class CheckpointPolicy:
             bags = self._bags(observation.call_trace)
         if isinstance(self.agent, GoalDecisionTransformer):
             lanes = self._remember(self.agent, seen, bags, memory)
-            logits = self._latest_logits(self.agent, lanes, goals)
-            actions = self._choose(logits, observation.legal_mask, rng)
-            return actions, [_taken(lane, int(a)) for lane, a in zip(lanes, actions, strict=True)]
+            outputs = self._latest_outputs(self.agent, lanes, goals)
+            actions = self._choose(outputs, observation.legal_mask, rng)
+            return actions, [_taken(lane, a) for lane, a in zip(lanes, actions, strict=True)]
         assert isinstance(self.agent, GoalBehaviouralCloning)
-        logits = self.agent.logits(seen, bags, goals)
-        return self._choose(logits, observation.legal_mask, rng), [None] * len(goals)
+        outputs = self.agent.outputs(seen, bags, goals)
+        return self._choose(outputs, observation.legal_mask, rng), [None] * len(goals)
 
     def _goals(self, observation: Observation) -> Tensor:
         if observation.goal is None:
@@ -181,22 +183,26 @@ class CheckpointPolicy:
             )
         return lanes
 
-    def _latest_logits(
+    def _latest_outputs(
         self, agent: GoalDecisionTransformer, lanes: list[Recent], goals: Tensor
     ) -> Tensor:
-        """Return the logits of each lane's next action, ``[lanes, actions]``."""
+        """Return the logits of each lane's next action, or the action, ``[lanes, outputs]``."""
         lengths = torch.tensor([len(lane.states) for lane in lanes], device=self._device)
         longest = int(lengths.max())
         # The newest action is not known yet; the causal mask hides whatever stands in its place.
-        actions = np.zeros((len(lanes), longest), dtype=np.int64)
+        spaces = agent.spaces
+        dims = (len(spaces.action_low),) if spaces.continuous else ()
+        kind = np.float32 if spaces.continuous else np.int64
+        actions = np.zeros((len(lanes), longest, *dims), dtype=kind)
         for place, lane in enumerate(lanes):
-            actions[place, : len(lane.actions)] = lane.actions
+            if lane.actions:
+                actions[place, : len(lane.actions)] = np.stack(lane.actions)
         first = torch.tensor([lane.first for lane in lanes], device=self._device)
         calls = None
         if agent.call_stack is not None:
             parts = [lane.calls for lane in lanes if lane.calls is not None]
             calls = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)
-        logits = agent.predict(
+        outputs = agent.predict(
             goals=goals,
             states=torch.nn.utils.rnn.pad_sequence(
                 [lane.states for lane in lanes], batch_first=True
@@ -205,15 +211,21 @@ class CheckpointPolicy:
             actions=torch.from_numpy(actions).to(self._device),
             steps=first[:, None] + torch.arange(longest, device=self._device),
         )
-        return logits[torch.arange(len(lanes), device=self._device), lengths - 1]
+        return outputs[torch.arange(len(lanes), device=self._device), lengths - 1]
 
     def _choose(
         self,
-        logits: Tensor,
+        outputs: Tensor,
         legal_mask: NDArray[np.bool_] | None,
         rng: Sequence[np.random.Generator],
-    ) -> NDArray[np.int64]:
-        scores = logits.double().cpu().numpy()
+    ) -> NDArray[Any]:
+        if isinstance(self.agent.head, ActionGiver):
+            spaces = self.agent.spaces
+            actions = self.agent.head.scale.from_unit(outputs.float()).cpu().numpy()
+            low, high = (np.array(b, np.float32) for b in (spaces.action_low, spaces.action_high))
+            clipped: NDArray[np.float32] = np.clip(actions, low, high)
+            return clipped
+        scores = outputs.double().cpu().numpy()
         if legal_mask is not None:
             scores = np.where(legal_mask, scores, -np.inf)
         if self.greedy:
@@ -325,7 +337,7 @@ def _content_hash(loaded: Checkpoint, *, greedy: bool) -> str:
     return digest.hexdigest()
 
 
-def _taken(lane: Recent, action: int) -> Recent:
+def _taken(lane: Recent, action: NDArray[Any]) -> Recent:
     return Recent(lane.states, lane.calls, (*lane.actions, action), lane.first)
 
 

@@ -207,9 +207,10 @@ class _Run:
         return file
 
     def _training_metrics(self, since: list[Measures], elapsed: float) -> dict[str, float]:
+        hits = [part.accuracy for part in since if part.accuracy is not None]
         return {
             "train/loss": float(np.mean([part.loss for part in since])),
-            "train/accuracy": float(np.mean([part.accuracy for part in since])),
+            **({"train/accuracy": float(np.mean(hits))} if hits else {}),
             "train/gradient_norm": float(np.mean([part.gradient_norm for part in since])),
             "train/learning_rate": self.learner.config.learning_rate_at(self.learner.update - 1),
             "train/samples_per_second": sum(part.rows for part in since) / max(elapsed, 1e-9),
@@ -219,7 +220,8 @@ class _Run:
         seen = self.learner.validate()
         if seen is None:
             return {}
-        return {"validation/loss": seen.loss, "validation/accuracy": seen.accuracy}
+        known = {} if seen.accuracy is None else {"validation/accuracy": seen.accuracy}
+        return {"validation/loss": seen.loss, **known}
 
     def _save(self) -> Path:
         learner = self.learner

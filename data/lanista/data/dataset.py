@@ -1,5 +1,6 @@
 """Recorded episodes as flat arrays, ready to be put on a device and gathered from."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.data.episode import Episode
+from lanista.envs.actions import Bounds
 from lanista.envs.errors import InputError
 from lanista.envs.tracing.catalogue import Catalogue
 
@@ -23,7 +25,7 @@ class GoalDataset:
 
     Attributes:
         observations: ``uint8[N + E, height, width, channels]`` or ``float32[N + E, dims]``.
-        actions: ``int64[N]``.
+        actions: ``int64[N]``, or ``float32[N, dims]`` where an action is made of numbers.
         bag_ids: ``int32[M]``, the distinct function ids of every frame's trace, end to end.
         bag_counts: ``int32[M]``, how often each was called.
         bag_offsets: ``int64[N + E + 1]``; frame f's bag is ``[offsets[f]:offsets[f + 1]]``.
@@ -31,11 +33,12 @@ class GoalDataset:
         episode_ids: Name of each play.
         goals: ``int64[G]``, function ids that an agent may be told to reach.
         catalogue: What the function ids mean.
-        action_count: Number of discrete actions of the game.
+        action_count: Number of discrete actions of the game; 0 where an action is made of numbers.
+        action_bounds: Lowest and highest values of such an action's numbers, else ``None``.
     """
 
     observations: NDArray[Any]
-    actions: NDArray[np.int64]
+    actions: NDArray[Any]
     bag_ids: NDArray[np.int32]
     bag_counts: NDArray[np.int32]
     bag_offsets: NDArray[np.int64]
@@ -44,6 +47,7 @@ class GoalDataset:
     goals: NDArray[np.int64]
     catalogue: Catalogue
     action_count: int
+    action_bounds: Bounds | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -86,6 +90,7 @@ class GoalDataset:
         goals: Sequence[int],
         catalogue: Catalogue,
         action_count: int | None = None,
+        action_bounds: Bounds | None = None,
     ) -> "GoalDataset":
         """Lay episodes end to end; those without an action are left out.
 
@@ -93,17 +98,19 @@ class GoalDataset:
             episodes: Read once, in order; each with its observations.
             goals: Function ids, distinct.
             catalogue: The catalogue that the episodes were recorded under.
-            action_count: Number of the game's actions; the largest action seen plus one if it is
-                not given.
+            action_count: Number of the game's discrete actions; the largest action seen plus one
+                if it is not given.
+            action_bounds: Lowest and highest values of an action's numbers, for games whose
+                actions are such; none if they are not given.
 
         Raises:
             InputError: If there is nothing to learn from, a goal is not in the catalogue, or an
-                episode has no observations, another catalogue, continuous actions, actions out
-                of range, or observations of another kind than the rest.
+                episode has no observations, another catalogue, actions out of range, or
+                observations or actions of another kind than the rest.
         """
         _check_goals(goals, catalogue)
         frames: list[NDArray[Any]] = []
-        actions: list[NDArray[np.int64]] = []
+        actions: list[NDArray[Any]] = []
         bags: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]] = []
         names: list[str] = []
         for episode in episodes:
@@ -120,15 +127,25 @@ class GoalDataset:
                     f"{frames[0].dtype}{list(frames[0].shape[1:])}; train on one kind at a time."
                 )
             frames.append(observations)
-            actions.append(_actions(episode, action_count))
+            actions.append(_actions(episode, action_count, action_bounds))
+            if actions[-1].shape[1:] != actions[0].shape[1:]:
+                raise InputError(
+                    f"Episode {episode.key.episode_id} has actions of another kind than the ones "
+                    "before it; train on one kind at a time."
+                )
             bags.append(_bags(episode, catalogue))
             names.append(episode.key.episode_id)
         if not names:
             raise InputError("There is no episode with an action to learn from.")
         lengths = np.array([len(part) for part in actions])
+        joined = np.concatenate(actions)
+        if joined.ndim > 1:
+            count, bounds = 0, action_bounds or _no_bounds(joined.shape[1])
+        else:
+            count, bounds = action_count or int(joined.max()) + 1, None
         return cls(
             observations=_join(frames),
-            actions=(joined := np.concatenate(actions)),
+            actions=joined,
             bag_ids=np.concatenate([ids for ids, _, _ in bags]),
             bag_counts=np.concatenate([counts for _, counts, _ in bags]),
             bag_offsets=np.concatenate([[0], *(sizes for _, _, sizes in bags)]).cumsum(),
@@ -136,7 +153,8 @@ class GoalDataset:
             episode_ids=tuple(names),
             goals=np.array(goals, dtype=np.int64),
             catalogue=catalogue,
-            action_count=int(joined.max()) + 1 if action_count is None else action_count,
+            action_count=count,
+            action_bounds=bounds,
         )
 
 
@@ -179,13 +197,21 @@ def _observations(episode: Episode) -> NDArray[Any]:
     )
 
 
-def _actions(episode: Episode, action_count: int | None) -> NDArray[np.int64]:
-    name = episode.key.episode_id
-    actions = episode.actions
-    if actions.ndim != 1 or not np.issubdtype(actions.dtype, np.integer):
+def _actions(
+    episode: Episode, action_count: int | None, bounds: Bounds | None
+) -> NDArray[np.int64] | NDArray[np.float32]:
+    if episode.actions.ndim > 1 or np.issubdtype(episode.actions.dtype, np.floating):
+        if action_count is not None:
+            raise InputError(
+                f"Episode {episode.key.episode_id} has actions made of numbers, the game's are "
+                "discrete; record it again."
+            )
+        return _numbers(episode, bounds)
+    name, actions = episode.key.episode_id, episode.actions
+    if bounds is not None:
         raise InputError(
-            f"Episode {name} has continuous actions {actions.dtype}{list(actions.shape[1:])}; "
-            "these agents choose among discrete actions."
+            f"Episode {name} has discrete actions, but the game's are made of "
+            f"{len(bounds[0])} numbers; record it again."
         )
     if actions.min() < 0 or (action_count is not None and actions.max() >= action_count):
         raise InputError(
@@ -194,6 +220,30 @@ def _actions(episode: Episode, action_count: int | None) -> NDArray[np.int64]:
             + "."
         )
     return actions.astype(np.int64)
+
+
+def _numbers(episode: Episode, bounds: Bounds | None) -> NDArray[np.float32]:
+    """Return actions made of numbers, flattened to one row a step."""
+    name = episode.key.episode_id
+    actions = episode.actions.reshape(episode.steps, -1).astype(np.float32)
+    low, high = (np.array(part, np.float32) for part in bounds or _no_bounds(actions.shape[1]))
+    if len(low) != actions.shape[1]:
+        raise InputError(
+            f"Episode {name} has actions of {actions.shape[1]} numbers, the game of {len(low)}; "
+            "record it again."
+        )
+    # Written so that what is not a number is refused too.
+    bad = np.flatnonzero(~((low <= actions) & (actions <= high)).all(axis=1))
+    if bad.size:
+        raise InputError(
+            f"Episode {name} has an action out of the game's bounds at step {bad[0]}: "
+            f"{actions[bad[0]].tolist()}; leave the episode out or record it again."
+        )
+    return actions
+
+
+def _no_bounds(numbers: int) -> Bounds:
+    return (-math.inf,) * numbers, (math.inf,) * numbers
 
 
 def _bags(

@@ -1,10 +1,12 @@
 """Games by id: what a game is, and how one is found."""
 
 import importlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lanista.envs.actions import Bounds
 from lanista.envs.errors import InputError
 from lanista.envs.tracing.catalogue import Catalogue, Scheme
 
@@ -20,7 +22,7 @@ class Game:
         id: What a person types (``crafter``, or ``module:attribute`` for one's own).
         title: One line about it.
         seats: Names of its seats.
-        actions: Names of its discrete actions, empty for a continuous action space.
+        actions: Names of its discrete actions, empty where an action is made of numbers.
         observation_shape: Shape of one observation.
         observation_dtype: NumPy dtype name of one observation.
         step_cap: Steps after which a play is cut (part of the key and of every report).
@@ -35,6 +37,14 @@ class Game:
             a hash of its source files.
         save_restore: Whether the environment has ``save()``, which returns its whole state, and
             ``restore(state)``.
+        action_shape: Shape of an action made of numbers (``float32``), empty where there are
+            discrete ones.
+        action_low: Lowest value of each of its numbers, in C order; ``-inf`` where there is none.
+        action_high: Highest value of each, alike.
+
+    Raises:
+        InputError: If a game has neither discrete actions nor a shape, or both, or its bounds do
+            not fit the shape.
     """
 
     id: str
@@ -48,6 +58,30 @@ class Game:
     catalogue: Callable[[Scheme], Catalogue]
     engine: Callable[[], dict[str, str]]
     save_restore: bool = False
+    action_shape: tuple[int, ...] = ()
+    action_low: tuple[float, ...] = ()
+    action_high: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        numbers = math.prod(self.action_shape) if self.action_shape else 0
+        if bool(self.actions) == bool(numbers):
+            raise InputError(
+                f"Game {self.id!r} needs either names of discrete actions or the shape of an "
+                "action made of numbers."
+            )
+        if not len(self.action_low) == len(self.action_high) == numbers:
+            raise InputError(
+                f"Game {self.id!r} has actions of {numbers} numbers, but {len(self.action_low)} "
+                f"lowest and {len(self.action_high)} highest values."
+            )
+        # Written so that a bound that is no number is refused too.
+        if not all(low < high for low, high in zip(self.action_low, self.action_high, strict=True)):
+            raise InputError(f"Game {self.id!r}: a lowest action value is not below its highest.")
+
+    @property
+    def action_bounds(self) -> Bounds | None:
+        """Lowest and highest values of an action's numbers; ``None`` for discrete actions."""
+        return (self.action_low, self.action_high) if self.action_shape else None
 
 
 _BUILT_IN = {"crafter": "lanista.envs.crafter.game:CRAFTER"}

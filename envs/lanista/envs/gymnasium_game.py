@@ -47,8 +47,9 @@ def gymnasium_game(
         step_cap: Steps after which a play is cut.
 
     Raises:
-        InputError: If there is no such environment, it does not start, or its observations are no
-            arrays; names that do not fit the actions.
+        InputError: If there is no such environment, it does not start, its observations are no
+            arrays, or its actions are neither Discrete nor a Box; names that do not fit the
+            actions.
     """
     make_env = functools.partial(_make_registered, env) if isinstance(env, str) else env
     try:
@@ -61,11 +62,17 @@ def gymnasium_game(
         shape, dtype = probe.observation_space.shape, probe.observation_space.dtype
         space = probe.action_space
         count = int(space.n) if isinstance(space, gymnasium.spaces.Discrete) else 0
+        box = space if isinstance(space, gymnasium.spaces.Box) and space.shape else None
         save_restore = _has_save_restore(probe)
     finally:
         probe.close()
     if shape is None or dtype is None:
         raise InputError(f"Game {game_id!r}: its observations are no arrays; flatten them first.")
+    if not count and box is None:
+        raise InputError(
+            f"Game {game_id!r} takes actions of {space}; players choose out of a Discrete space or "
+            "give the numbers of a Box."
+        )
     if actions is not None and len(actions) != count:
         raise InputError(
             f"Game {game_id!r} has {count} discrete actions and {len(actions)} names for them."
@@ -90,6 +97,9 @@ def gymnasium_game(
         catalogue=catalogue,
         engine=lambda: engine_of(scope),
         save_restore=save_restore,
+        action_shape=() if box is None else tuple(box.shape),
+        action_low=() if box is None else tuple(box.low.ravel().tolist()),
+        action_high=() if box is None else tuple(box.high.ravel().tolist()),
     )
 
 

@@ -84,7 +84,8 @@ class Data:
             self.store.episodes(split),
             self.goals,
             self.store.catalogue,
-            action_count=len(self.game.actions),
+            action_count=len(self.game.actions) or None,
+            action_bounds=self.game.action_bounds,
         )
 
 

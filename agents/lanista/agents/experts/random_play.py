@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from lanista.envs.actions import draw_action
 from lanista.envs.policy import Tester
 
 
@@ -13,16 +14,16 @@ class RandomTester:
 
     def __init__(self, repeat: float) -> None:
         self._repeat = repeat
-        self._last: int | None = None
+        self._last: Any = None
 
-    def act(self, env: Any, rng: np.random.Generator) -> int:
-        """Draw the next action out of ``env.action_space``, which must be discrete."""
+    def act(self, env: Any, rng: np.random.Generator) -> Any:
+        """Draw the next action out of ``env.action_space``, a ``Discrete`` or a ``Box``."""
         if self._last is None or rng.random() >= self._repeat:
-            self._last = int(rng.integers(env.action_space.n))
+            self._last = draw_action(env.action_space, rng)
         return self._last
 
 
 def make_random(parameters: Mapping[str, Any], rng: np.random.Generator) -> Tester:
-    """Make a random tester from ``repeat``, the probability of pressing the same button again."""
+    """Make a random tester from ``repeat``, the probability of taking the same action again."""
     del rng  # it has no plan to draw
     return RandomTester(parameters["repeat"])

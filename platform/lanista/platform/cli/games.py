@@ -1,5 +1,6 @@
 """``lanista games``."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from lanista.platform.cli.options import JsonOption, SeedOption
@@ -22,6 +23,7 @@ def games(as_json: JsonOption = False, seed: SeedOption = 0) -> None:
             "title": "",
             "seats": [],
             "actions": [],
+            "action_shape": [],
             "observations": "",
             "functions": None,
             "installed": False,
@@ -36,6 +38,7 @@ def games(as_json: JsonOption = False, seed: SeedOption = 0) -> None:
             "title": game.title,
             "seats": list(game.seats),
             "actions": list(game.actions),
+            "action_shape": list(game.action_shape),
             "observations": f"{game.observation_dtype} {shape}",
             "functions": len(game.catalogue("class")),
             "installed": True,
@@ -57,7 +60,7 @@ def games(as_json: JsonOption = False, seed: SeedOption = 0) -> None:
                 row["id"],
                 row["title"],
                 str(len(row["seats"])),
-                str(len(row["actions"])),
+                _actions(row),
                 row["observations"],
                 str(row["functions"] or "–"),
                 "yes" if row["installed"] else "no",
@@ -66,3 +69,9 @@ def games(as_json: JsonOption = False, seed: SeedOption = 0) -> None:
         ],
     )
     emit({"games": rows}, as_json=as_json, shown=table)
+
+
+def _actions(row: Mapping[str, Any]) -> str:
+    if not row["action_shape"]:
+        return str(len(row["actions"]))
+    return f"{'×'.join(map(str, row['action_shape']))} numbers"
