@@ -10,7 +10,7 @@ FOLDER = "__lanista__"
 """Folder in the copy (``res://__lanista__/``) that holds everything of Lanista."""
 
 AUTOLOAD = "LanistaBridge"
-_HEADING = re.compile(r"^\[autoload\][ \t]*\r?$", re.MULTILINE)
+_HEADING = re.compile(r"^\[autoload\][ \t]*(?=\r?$)", re.MULTILINE)
 
 
 def bridge_sources() -> dict[str, bytes]:

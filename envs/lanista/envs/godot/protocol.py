@@ -29,6 +29,7 @@ Action = Mapping[str, Any]
 _LENGTH = struct.Struct("<I")
 _HEADER = struct.Struct("<BBHIII")
 _LARGEST_MESSAGE = 1 << 30
+_READ_SIZE = 1 << 18
 _ACTIONS = b"A"
 _FRAME = ord("S")
 _JSON = ord("{")
@@ -118,6 +119,7 @@ class Connection:
     def __init__(self, connected: socket.socket) -> None:
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = connected
+        self._rest = b""
 
     def send(self, payload: bytes) -> None:
         """Send one message.
@@ -149,29 +151,32 @@ class Connection:
             ProtocolError: If the length is beyond reason.
         """
         deadline = time.monotonic() + timeout_s
-        (size,) = _LENGTH.unpack(self._read(_LENGTH.size, deadline))
+        data = self._rest or self._some(deadline)
+        while len(data) < _LENGTH.size:
+            data += self._some(deadline)
+        (size,) = _LENGTH.unpack_from(data)
         if size > _LARGEST_MESSAGE:
             raise ProtocolError(f"it announced a message of {size} bytes")
-        return self._read(size, deadline)
+        end = _LENGTH.size + size
+        while len(data) < end:
+            data += self._some(deadline)
+        self._rest = data[end:]
+        # The arrays of a frame live in the message's memory, so each message has its own.
+        return bytearray(memoryview(data)[_LENGTH.size : end])
 
-    def _read(self, size: int, deadline: float) -> bytearray:
-        data = bytearray(size)
-        view = memoryview(data)
-        done = 0
-        while done < size:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
+    def _some(self, deadline: float) -> bytes:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        try:
             self._socket.settimeout(left)
-            try:
-                count = self._socket.recv_into(view[done:])
-            except TimeoutError:
-                raise
-            except OSError as error:
-                raise DisconnectedError from error
-            if not count:
-                raise DisconnectedError
-            done += count
+            data = self._socket.recv(_READ_SIZE)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise DisconnectedError from error
+        if not data:
+            raise DisconnectedError
         return data
 
     def close(self) -> None:

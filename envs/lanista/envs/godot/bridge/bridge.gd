@@ -157,7 +157,7 @@ func _adopt(sync: Node) -> void:
 	for index in agents.size():
 		var seat := Seat.new(agents[index], Takeover.reads_reward_first(sync))
 		if index < before.size():
-			seat.take_spaces(before[index])
+			seat.follow(before[index])
 		_seats.append(seat)
 	if not before.is_empty() and before.size() != _seats.size():
 		_seats[0].problem = "the game now has %d agents, and had %d" % [_seats.size(), before.size()]

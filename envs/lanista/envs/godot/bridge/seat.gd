@@ -53,9 +53,11 @@ func learn_spaces() -> void:
 	action_space = _dictionary(node.call(&"get_action_space"))
 
 
-func take_spaces(other: RefCounted) -> void:
+## Be another of the same agent, after the scene was loaded afresh.
+func follow(other: RefCounted) -> void:
 	observation_space = other.observation_space
 	action_space = other.action_space
+	_ignores_needs_reset = other._ignores_needs_reset
 
 
 func waits_for_reset() -> bool:
