@@ -640,6 +640,8 @@ def _failed_start(process: EngineProcess, cause: Exception) -> Exception:
 
 
 def _likely_cause(output: str) -> str:
+    if "No loader found" in output:
+        return "A file of it cannot be imported here (a .blend file needs Blender, for one)."
     if "Parse Error" in output or "SCRIPT ERROR" in output:
         return "A script of it has an error (see below)."
     if "no main scene" in output or "Couldn't detect whether" in output:
