@@ -2,12 +2,15 @@
 
 import typer
 
+from lanista.platform.cli import godot_instrument
 from lanista.platform.cli.options import JsonOption, SeedOption
 from lanista.platform.cli.output import emit, progress
 
 app = typer.Typer(
     name="godot", help="The Godot engine, and traced copies of projects.", no_args_is_help=True
 )
+
+app.command("instrument")(godot_instrument.instrument)
 
 
 @app.command("install")

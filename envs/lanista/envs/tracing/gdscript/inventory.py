@@ -166,6 +166,8 @@ class Inventory:
         return {item.key: item for item in self.scripts}
 
     def _resolve(self, script: Script, owners: tuple[str, ...], extends: str) -> ClassKey | None:
+        if not extends:
+            return None
         quoted = re.match(r"""r?(["'])(.*?)\1(?:\.(.+))?$""", extends)
         if quoted:
             base = self._file(script, quoted[2])

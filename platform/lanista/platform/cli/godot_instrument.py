@@ -1,0 +1,136 @@
+"""``lanista godot instrument``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lanista.platform.cli.options import JsonOption, SeedOption
+from lanista.platform.cli.output import emit, make_table, say
+
+_SHOWN = 20
+_PATTERNS = "PATTERN|FILE"
+
+
+def instrument(
+    project: Annotated[Path, typer.Argument(help="Folder of the Godot project; it is only read.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the traced copy.")],
+    scheme: Annotated[
+        str, typer.Option("--scheme", help="How calls are told apart: definition or class.")
+    ] = "class",
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--include",
+            metavar=_PATTERNS,
+            help="Record what matches (scripts.robot, 'enemies:*', 'addons.my_plugin'); all but "
+            "addons by default. May be repeated; a file holds a pattern a line.",
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar=_PATTERNS, help="Leave out what matches."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only", metavar=_PATTERNS, help="Of all that, record only names that match."
+        ),
+    ] = None,
+    lambdas: Annotated[
+        bool, typer.Option("--lambdas/--no-lambdas", help="Record lambdas too.")
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check/--no-check",
+            help="Import the copy and load every script in the engine, before and after.",
+        ),
+    ] = True,
+    as_json: JsonOption = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Make a copy of a Godot project whose function calls are recorded.
+
+    Example: lanista godot instrument my_game --out my_game_traced
+    """
+    del seed
+    from lanista.envs.godot.engine import find_engine
+    from lanista.envs.tracing.gdscript.project import instrument_project
+    from lanista.envs.tracing.gdscript.scope import GodotScope
+
+    scope = GodotScope(
+        include=_patterns(include) or ("*",),
+        exclude=_patterns(exclude) or (),
+        only=_patterns(only),
+    )
+    made = instrument_project(
+        project,
+        out,
+        scheme=_scheme(scheme),
+        scope=scope,
+        lambdas=lambdas,
+        engine=find_engine() if check else None,
+        on_stage=lambda stage: say(f"{stage} …"),
+    )
+    value = made.to_json()
+    emit(value, as_json=as_json, shown=_shown(value))
+
+
+def _scheme(name: str) -> Any:
+    from lanista.envs.errors import InputError
+
+    if name not in ("definition", "class"):
+        raise InputError(f"No scheme for Godot is named {name!r}; there are definition and class.")
+    return name
+
+
+def _patterns(given: list[str] | None) -> tuple[str, ...] | None:
+    from lanista.envs.tracing.scope import read_patterns
+
+    if not given:
+        return None
+    return tuple(
+        pattern
+        for item in given
+        for pattern in (read_patterns(Path(item)) if Path(item).is_file() else (item,))
+    )
+
+
+def _shown(value: dict[str, Any]) -> Any:
+    from rich.console import Group
+    from rich.text import Text
+
+    count = f"{value['functions']} functions in {value['scripts']} scripts"
+    lines = [f"{count} are recorded in {value['path']}"]
+    if value["threads"]:
+        lines.append(
+            f"calls from other threads are not recorded; used here: {value['threads'][0]}"
+            + (f" and {len(value['threads']) - 1} more" if len(value["threads"]) > 1 else "")
+        )
+    if not value["checked"]:
+        lines.append("the copy was not imported and its scripts were not loaded: --no-check")
+    if value["failing_before"]:
+        lines.append(
+            f"{len(value['failing_before'])} scripts do not load in the project itself: "
+            + ", ".join(value["failing_before"][:5])
+        )
+    lines.extend(
+        f"{item['file']} {item['owner']}: the engine's functions differ from those read "
+        f"(missing {', '.join(item['missing']) or 'none'}, "
+        f"unexpected {', '.join(item['unexpected']) or 'none'})"
+        for item in value["differences"]
+    )
+    text = Text("\n".join(lines))
+    if not value["skipped"]:
+        return text
+    unseen = sum(item["functions"] for item in value["skipped"])
+    table = make_table(
+        f"{len(value['skipped'])} scripts are left as they are ({unseen} functions unseen)",
+        {"script": "left", "line": "right", "why": "left", "functions": "right"},
+        [
+            [item["file"], str(item["line"] or ""), item["why"], str(item["functions"])]
+            for item in value["skipped"][:_SHOWN]
+        ],
+    )
+    return Group(text, table)
