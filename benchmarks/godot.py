@@ -1,6 +1,7 @@
 """Godot: steps per second against godot_rl's own client, and what recording costs.
 
-``python -m benchmarks.godot`` measures on the multi-level robot, both in one run:
+``python -m benchmarks.godot`` measures on the multi-level robot, or on another project with
+continuous actions (``--project``, ``--agents`` as many as it has), both in one run:
 
 * **speed**: agent-steps per second through ``godot_rl``'s ``GodotEnv`` at its defaults and at
   ``speedup=8``, which play the project as it is, and through Lanista's client, which plays a traced
@@ -8,8 +9,9 @@
   processes, one measurement at a time and in turn; start-up is not counted, resets are.
 * **tracing**: the time of a step of a traced copy over that of a copy with the bridge and without
   hooks. A round plays the same steps from the same seed several times in each copy, in an order
-  that rotates, and takes the least time of each step; a second untraced copy is the A/A control.
-  The observations of all copies are compared.
+  that rotates, and takes the least time of each step, on the clock and of the processors (engine
+  and Python together, which other work on the machine lengthens less); a second untraced copy is
+  the A/A control. The observations of all copies are compared.
 """
 
 import argparse
@@ -41,6 +43,7 @@ from lanista.envs.godot.bridge_files import install_bridge
 from lanista.envs.godot.client import GodotClient
 from lanista.envs.godot.engine import Engine, find_engine, private_environment
 from lanista.envs.godot.project import import_project
+from lanista.envs.tracing.gdscript.project import instrument_project
 
 ROBOT = Path(lanista.envs.godot.__file__).parent / "multilevel_robot"
 DEFAULTS, SPEEDUP, LANISTA = "godot_rl, its defaults", "godot_rl, speedup=8", "Lanista, traced"
@@ -49,6 +52,7 @@ TARGETS = {DEFAULTS: 100, SPEEDUP: 20}
 AGENTS = (1, 4, 10)
 PROCESSES = (1, 2)
 OVERHEAD_TARGET = 1.03
+KINDS = ("time", "processors")
 SEED = 7
 
 
@@ -71,18 +75,22 @@ class Copies:
 
 
 def run_speed(
-    copies: Copies, engine: Engine, rounds: int = 3, seconds: float = 4.0
+    copies: Copies,
+    engine: Engine,
+    rounds: int = 3,
+    seconds: float = 4.0,
+    agents_counts: Sequence[int] = AGENTS,
 ) -> list[dict[str, Any]]:
     """Measure every setting ``rounds`` times in turn.
 
     Returns:
         Rows ``{"method", "agents", "processes", "low", "median", "high"}``: agent-steps per second
         of all processes together, over the rounds; and ``faster``: by how much that is more than
-        each way of godot_rl with one agent and one process, median of the rounds' ratios.
+        each way of godot_rl with the first number of agents, median of the rounds' ratios.
     """
     settings = [
         Setting(method, agents, processes)
-        for agents in AGENTS
+        for agents in agents_counts
         for method in METHODS
         for processes in (PROCESSES if method == LANISTA else (1,))
     ]
@@ -100,7 +108,9 @@ def run_speed(
             "faster": {
                 base: statistics.median(
                     here / there
-                    for here, there in zip(values, speeds[Setting(base, 1, 1)], strict=True)
+                    for here, there in zip(
+                        values, speeds[Setting(base, agents_counts[0], 1)], strict=True
+                    )
                 )
                 for base in TARGETS
             },
@@ -110,22 +120,27 @@ def run_speed(
 
 
 def run_tracing(
-    copies: Copies, engine: Engine, rounds: int = 9, steps: int = 300, repeats: int = 5
+    copies: Copies,
+    engine: Engine,
+    rounds: int = 9,
+    steps: int = 300,
+    repeats: int = 5,
+    agents: int = 1,
 ) -> list[dict[str, Any]]:
-    """Measure traced against untraced steps of one agent.
+    """Measure traced against untraced steps of one process.
 
     Returns:
-        Rows ``{"method", "ratio", "low", "high", "microseconds", "calls"}``: median and quartiles
-        of the rounds' ratios, median time of a step, calls recorded in a step; the A/A control
-        first.
+        Rows ``{"method", "time", "processors", "microseconds", "calls"}``: low quartile, median and
+        high quartile of the rounds' ratios of time and of processor time, median time of a step,
+        calls recorded in a step; the A/A control first.
 
     Raises:
         RuntimeError: If the copies do not show the same.
     """
     names = ("untraced", "untraced again (A/A)", LANISTA)
     folders = dict(zip(names, (copies.untraced, copies.untraced, copies.traced), strict=True))
-    clients = {name: _start(engine, folder, agents=1) for name, folder in folders.items()}
-    times: dict[str, list[float]] = {name: [] for name in names}
+    clients = {name: _start(engine, folder, agents) for name, folder in folders.items()}
+    times: dict[str, list[NDArray[np.float64]]] = {name: [] for name in names}
     calls = 0.0
     try:
         hashes = {}
@@ -141,22 +156,21 @@ def run_tracing(
                     spent, *_ = _block(clients[name], steps)
                     least[name] = np.minimum(least.get(name, spent), spent)
             for name in names:
-                times[name].append(float(least[name].sum()) / steps / 1000)
+                times[name].append(least[name].sum(axis=0) / steps / 1000)
     finally:
         for client in clients.values():
             client.close()
-    plain, again = np.array(times[names[0]]), np.array(times[names[1]])
+    measured = {name: np.array(values) for name, values in times.items()}
+    both = (measured[names[0]] + measured[names[1]]) / 2
     rows = []
-    for name in names[1:]:
-        base = plain if name == names[1] else (plain + again) / 2
-        low, ratio, high = np.quantile(np.array(times[name]) / base, [0.25, 0.5, 0.75]).tolist()
+    for name, base in ((names[1], measured[names[0]]), (LANISTA, both)):
+        spread = np.quantile(measured[name] / base, [0.25, 0.5, 0.75], axis=0)
         rows.append(
             {
                 "method": name,
-                "ratio": ratio,
-                "low": low,
-                "high": high,
-                "microseconds": float(np.median(times[name])),
+                "time": spread[:, 0].tolist(),
+                "processors": spread[:, 1].tolist(),
+                "microseconds": float(np.median(measured[name][:, 0])),
                 "calls": calls if name == LANISTA else 0.0,
             }
         )
@@ -166,17 +180,15 @@ def run_tracing(
 @contextmanager
 def prepared(project: Path, engine: Engine) -> Iterator[Copies]:
     """Copy a project three ways into a temporary folder and import each copy."""
-    from lanista.envs.tracing.gdscript.project import instrument_project
-
     with tempfile.TemporaryDirectory(prefix="lanista-benchmark-") as name:
         folder = Path(name)
         copies = Copies(folder / "original", folder / "traced", folder / "untraced")
         for copy in (copies.original, copies.untraced):
             shutil.copytree(project, copy, ignore=shutil.ignore_patterns(".godot"))
-        instrument_project(project, copies.traced)
         install_bridge(copies.untraced)
-        for copy in (copies.original, copies.traced, copies.untraced):
+        for copy in (copies.original, copies.untraced):
             import_project(engine, copy)
+        instrument_project(project, copies.traced, engine=engine)
         yield copies
 
 
@@ -249,7 +261,7 @@ def _godot_rl(setting: Setting, copies: Copies, engine: Engine) -> Iterator[Call
         # It starts a program by this ending, splits its command at spaces, and chooses no port.
         program = Path(name) / "game.x86_64"
         command = shlex.join([*engine.command, "--path", str(copies.original)])
-        program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec {command} "$@" >/dev/null 2>&1\n')
         program.chmod(0o755)
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -315,22 +327,35 @@ def _actions(client: GodotClient, count: int) -> list[list[dict[str, list[float]
 
 
 def _block(client: GodotClient, steps: int) -> tuple[NDArray[np.int64], str, float]:
-    """Play the same steps as every time; return each one's ns, a hash of what is seen, calls."""
-    clock, spent, seen = time.perf_counter_ns, np.zeros(steps, np.int64), hashlib.sha256()
+    """Play the same steps as every time.
+
+    Returns:
+        Nanoseconds of each step, by the clock and of processors, shape ``[steps, 2]``; a hash of
+        what was seen; calls recorded in a step.
+    """
+    clock, spent, seen = time.perf_counter_ns, np.zeros((steps, 2), np.int64), hashlib.sha256()
     world, calls = SEED, 0
     client.reset(seed=world, reload=True)
     for number, actions in enumerate(_actions(client, steps)):
-        before = clock()
+        used, before = _processor_ns(client.pid), clock()
         frame = client.step(actions)
-        spent[number] = clock() - before
-        for value in frame.obs[0].values():
-            seen.update(np.ascontiguousarray(value).tobytes())
+        spent[number, 0] = clock() - before
+        spent[number, 1] = _processor_ns(client.pid) - used
+        for observation in frame.obs:
+            for value in observation.values():
+                seen.update(np.ascontiguousarray(value).tobytes())
         trace = frame.traces[0]
         calls += 0 if trace is None else len(trace)
-        if frame.terminated[0] or frame.truncated[0]:
+        if client.n_agents == 1 and (frame.terminated[0] or frame.truncated[0]):
             world += 1
             client.reset(seed=world)
     return spent, seen.hexdigest(), calls / steps
+
+
+def _processor_ns(pid: int) -> int:
+    """Return the processor time of this process and all threads of another, as Linux counts it."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return time.process_time_ns() + sum(int(task.read_text().split()[0]) for task in tasks)
 
 
 def speed_table(rows: list[dict[str, Any]]) -> str:
@@ -350,11 +375,16 @@ def speed_table(rows: list[dict[str, Any]]) -> str:
 
 def tracing_table(rows: list[dict[str, Any]]) -> str:
     """Return the rows of :func:`run_tracing` as a Markdown table."""
-    lines = ["| game | ratio to untraced (quartiles) | µs/step | calls/step |", "|---|---|---|---|"]
+    lines = [
+        "| game | time, ratio to untraced (quartiles) | processor time | µs/step | calls/step |",
+        "|---|---|---|---|---|",
+    ]
     for row in rows:
-        spread = f"{row['ratio']:.3f} ({row['low']:.3f}–{row['high']:.3f})"
+        ratios = [f"{row[kind][1]:.3f} ({row[kind][0]:.3f}–{row[kind][2]:.3f})" for kind in KINDS]
         calls = f"{row['calls']:.0f}" if row["calls"] else "–"
-        lines.append(f"| {row['method']} | {spread} | {row['microseconds']:.0f} | {calls} |")
+        lines.append(
+            f"| {row['method']} | {ratios[0]} | {ratios[1]} | {row['microseconds']:.0f} | {calls} |"
+        )
     return "\n".join(lines)
 
 
@@ -363,23 +393,31 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="of speed; tracing has three times")
     parser.add_argument("--seconds", type=float, default=4.0, help="of each measurement of speed")
+    parser.add_argument("--project", type=Path, default=ROBOT)
+    parser.add_argument("--agents", type=int, nargs="+", default=AGENTS)
     parser.add_argument("--only", choices=("speed", "tracing"))
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     engine = find_engine()
     rows: dict[str, Any] = {"engine": engine.version}
-    with prepared(ROBOT, engine) as copies:
+    with prepared(options.project, engine) as copies:
         if options.only != "tracing":
-            rows["speed"] = run_speed(copies, engine, options.rounds, options.seconds)
+            rows["speed"] = run_speed(
+                copies, engine, options.rounds, options.seconds, options.agents
+            )
         if options.only != "speed":
-            rows["tracing"] = run_tracing(copies, engine, options.rounds * 3)
+            rows["tracing"] = run_tracing(
+                copies, engine, options.rounds * 3, agents=options.agents[0]
+            )
     if options.json:
         print(json.dumps(rows, indent=2))
         return
-    print(f"The multi-level robot, Godot {engine.version}, Python {sys.version.split()[0]}")
+    print(f"{options.project.name}, Godot {engine.version}, Python {sys.version.split()[0]}")
     if "speed" in rows:
         targets = ", ".join(f"≥ {least}× of {base}" for base, least in TARGETS.items())
-        print(f"Speed, {options.rounds} rounds; targets for one agent: {targets}")
+        print(
+            f"Speed, {options.rounds} rounds; targets for {options.agents[0]} agent(s): {targets}"
+        )
         print(speed_table(rows["speed"]))
     if "tracing" in rows:
         print(f"Recording, {options.rounds * 3} rounds; target ≤ {OVERHEAD_TARGET}")
