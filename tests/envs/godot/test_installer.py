@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ folder=$(dirname "$(dirname "$config")")
 status=$(printf '%s\\n' "$@" | sed -n 's/^--option=APT::Status-Fd=//p')
 case "$*" in
   *update*)
+    if [ -e "$FAKE/slow" ]; then touch "$FAKE/updating"; sleep 2; touch "$FAKE/updated"; fi
     grep -h URIs "$folder"/etc/parts/*.sources >> "$FAKE/uris"
     if grep -q //broken "$folder"/etc/parts/*.sources; then echo "E: no route"; exit 100; fi ;;
   *--simulate*)
@@ -230,6 +232,29 @@ def test_installations_at_the_same_time_become_one(machine: Path) -> None:
     assert len(engines) == 4
     assert len(set(engines)) == 1
     assert (machine / "log").read_text().count(" update") == 1
+
+
+def test_an_apt_that_outlives_its_installation_is_waited_for(machine: Path) -> None:
+    (machine / "slow").write_text("")
+    code = (
+        "from pathlib import Path\n"
+        "from lanista.envs.godot import installer\n"
+        f"installer.KEYRINGS = (Path({str(machine)!r}),)\n"
+        "installer.debian_archives = lambda *_: ['http://a.example/debian']\n"
+        "installer.provide_engine()\n"
+    )
+    killed = subprocess.Popen([sys.executable, "-c", code])
+    for _ in range(600):
+        if (machine / "updating").exists():
+            break
+        time.sleep(0.05)
+    killed.kill()
+    killed.wait()
+    told: list[str] = []
+    (machine / "slow").unlink()
+    provide_engine(lambda _, note: told.append(note))
+    assert "waiting for another installation" in told
+    assert (machine / "updated").exists(), "apt had ended before the second one began"
 
 
 @pytest.mark.parametrize(

@@ -108,11 +108,14 @@ class PrivateApt:
         folder: Where its lists and archives go; made. What was fetched before is used again.
         architecture: Debian's name of it, such as ``amd64``.
         keyring: Keys that the archive has to be signed with.
+        lock: Descriptor of a lock on the folder; apt holds it too, so that it outlasts this process
+            where apt does.
     """
 
-    def __init__(self, folder: Path, architecture: str, keyring: Path) -> None:
+    def __init__(self, folder: Path, architecture: str, keyring: Path, lock: int) -> None:
         self._folder = folder
         self._keyring = keyring
+        self._lock = lock
         for part in ("etc/parts", "state/lists/partial", "cache/archives/partial", "log"):
             (folder / part).mkdir(parents=True, exist_ok=True)
         (folder / "state" / "status").touch()
@@ -201,7 +204,7 @@ class PrivateApt:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    pass_fds=(writing,),
+                    pass_fds=(writing, self._lock),
                     env=os.environ | {"LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"},
                 )
             finally:

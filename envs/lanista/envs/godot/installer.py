@@ -94,7 +94,7 @@ def provide_engine(progress: Progress | None = None) -> Engine:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"The cache folder {home} cannot be made: {error.strerror}.") from error
-    with _alone(home / "install.lock", lambda: tell(0, "waiting for another installation")):
+    with _alone(home / "install.lock", lambda: tell(0, "waiting for another installation")) as lock:
         if (engine := _working(target)) is not None:
             return engine
         free = shutil.disk_usage(home).free
@@ -104,7 +104,7 @@ def provide_engine(progress: Progress | None = None) -> Engine:
                 f"{home}; free some, or name another folder with LANISTA_CACHE."
             )
         try:
-            return _install(plan, target, home / "install", tell)
+            return _install(plan, target, home / "install", lock, tell)
         except OSError as error:
             raise RunError(
                 f"The engine could not be unpacked to {home}: {error.strerror or error}."
@@ -149,8 +149,8 @@ class _Plan:
         return cls(architecture, archives, keyring)
 
 
-def _install(plan: _Plan, target: Path, work: Path, tell: Progress) -> Engine:
-    apt = PrivateApt(work, plan.architecture, plan.keyring)
+def _install(plan: _Plan, target: Path, work: Path, lock: int, tell: Progress) -> Engine:
+    apt = PrivateApt(work, plan.architecture, plan.keyring, lock)
     tell(0, "reading the list of packages")
     _use_first(apt, plan.archives)
     tell(_LISTED, "fetching")
@@ -281,11 +281,11 @@ def _unfit(reason: str) -> InputError:
 
 
 @contextmanager
-def _alone(lock: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+def _alone(lock: Path, on_wait: Callable[[], None]) -> Iterator[int]:
     with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             on_wait()
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        yield file.fileno()
