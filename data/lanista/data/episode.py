@@ -52,7 +52,8 @@ class Fault:
     """A crash or hang of the game: a finding, not an abort.
 
     Attributes:
-        kind: ``exception`` or ``hang``.
+        kind: ``exception``, ``hang``, ``crash`` (the game took its process with it) or ``player``
+            (who played it broke).
         exception: Type name of the exception, empty for a hang.
         message: Text of the exception.
         where: ``file:line:function`` of the innermost frame inside the game; faults with equal

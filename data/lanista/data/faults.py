@@ -24,17 +24,26 @@ def fault_of(
     Args:
         error: What was raised.
         catalogue: The game's functions, which say what its own files are; ``None`` if unknown.
-        kind: ``exception`` (raised by the game) or ``player`` (raised by who played it).
+        kind: ``exception`` (raised by the game) or ``player`` (raised by who played it). What a
+            game outside this process did wrong says itself which kind it is, and where.
     """
-    inner = error.__traceback__ and error.__traceback__.tb_next
-    text = "".join(traceback.format_exception(type(error), error, inner or error.__traceback__))
     return Fault(
-        kind=kind,
+        kind=getattr(error, "fault_kind", kind),
         exception=type(error).__name__,
         message=_blot(str(error)),
-        where=_where(error, catalogue),
-        traceback=_blot(_FILE_LINE.sub(lambda found: f'File "{_short(found[1])}"', text)),
+        where=getattr(error, "fault_place", None) or _where(error, catalogue),
+        traceback=_blot(_traceback(error)),
     )
+
+
+def _traceback(error: BaseException) -> str:
+    output = getattr(error, "last_output", None)
+    if output is not None:
+        # A game outside this process: what it printed tells more than the calls here.
+        return f"{type(error).__name__}: {error}\n\nThe game printed last:\n{output}"
+    inner = error.__traceback__ and error.__traceback__.tb_next
+    text = "".join(traceback.format_exception(type(error), error, inner or error.__traceback__))
+    return _FILE_LINE.sub(lambda found: f'File "{_short(found[1])}"', text)
 
 
 def _blot(text: str) -> str:

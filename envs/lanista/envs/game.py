@@ -2,8 +2,10 @@
 
 import importlib
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanista.envs.actions import Bounds
@@ -92,17 +94,35 @@ def game_ids() -> list[str]:
     return sorted(_BUILT_IN)
 
 
+def canonical_game_id(game_id: str) -> str:
+    """Return a game's id as it is kept: the folder of a Godot project by its absolute path."""
+    target = _BUILT_IN.get(game_id, game_id)
+    return str(Path(target).resolve()) if _is_folder(target) else game_id
+
+
+def _is_folder(target: str) -> bool:
+    return Path(target).is_dir() or (":" not in target and (os.sep in target))
+
+
 def load_game(game_id: str) -> Game:
-    """Find a game by its id or as ``module:attribute``.
+    """Find a game by its id, as ``module:attribute``, or by the folder of a Godot project.
 
     Raises:
         InputError: If there is no such game, its module cannot be imported, or what it needs is
             not installed.
+        RunError: If a Godot project does not come up.
     """
     target = _BUILT_IN.get(game_id, game_id)
+    if _is_folder(target):
+        from lanista.envs.godot.game import folder_game
+
+        return folder_game(str(Path(target).resolve()))
     if ":" not in target:
         known = ", ".join(game_ids())
-        raise InputError(f"No game is named {game_id!r}; there are {known}, or module:attribute.")
+        raise InputError(
+            f"No game is named {game_id!r}; there are {known}, module:attribute, or the folder of "
+            "a Godot project."
+        )
     module_name, _, attribute = target.partition(":")
     if not module_name or not attribute:
         raise InputError(f"Game {game_id!r} is not of the form module:attribute.")

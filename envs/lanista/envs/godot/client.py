@@ -239,6 +239,10 @@ class GodotClient:
         """Number of script errors that the engine has printed so far."""
         return self._process.script_errors
 
+    def script_error_lines(self, last: int) -> list[str]:
+        """Return the last script errors that the engine has printed, a text each."""
+        return self._process.script_error_lines(last)
+
     def _introduce(
         self,
         seed: int,
