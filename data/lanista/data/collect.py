@@ -1,6 +1,5 @@
 """Recording with testers: which plays a recipe means, and a folder that ends up holding them."""
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,8 @@ from lanista.data.episode import EpisodeKey
 from lanista.data.episode_file import EncodedEpisode, ObservationMode, encode_episode
 from lanista.data.executor import Executor, WorkerFailure
 from lanista.data.files import only_writer, remove_unfinished
-from lanista.data.rollout import Play, rollout
+from lanista.data.lanes import Lanes
+from lanista.data.rollout import Play
 from lanista.data.store import EpisodeStore
 from lanista.envs.errors import InputError, RunError
 from lanista.envs.game import Game, load_game
@@ -232,9 +232,7 @@ def collect(
             for start in range(0, len(missing), games_per_worker)
         ]
         failures: list[dict[str, Any]] = []
-        make_worker = functools.partial(
-            Recorder, recipe, catalogue.sha256, make_tester, games_per_worker
-        )
+        make_worker = functools.partial(Recorder, recipe, catalogue.sha256, make_tester)
         for index, result in executor.run(make_worker, units) if units else ():
             if isinstance(result, WorkerFailure):
                 failures += [
@@ -288,41 +286,27 @@ class Recorder:
         recipe: CollectRecipe,
         catalogue_sha256: str,
         make_tester: MakeTester,
-        games: int,
     ) -> None:
         self._recipe = recipe
         self._catalogue_sha256 = catalogue_sha256
         self._make_tester = make_tester
         self._game = load_game(recipe.game)
-        self._envs: list[Any] = [self._make_env() for _ in range(games)]
+        self._lanes = Lanes(self._make_env)
 
     def __call__(self, unit: Sequence[Assignment]) -> list[EncodedEpisode]:
         """Play all of a unit's assignments side by side."""
-        testers = [
-            self._make_tester(
-                self._recipe.game,
-                item.tester,
-                item.parameters,
-                np.random.default_rng(np.random.SeedSequence(list(item.plan_seed))),
-            )
-            for item in unit
-        ]
-        envs = self._envs[: len(unit)]
-        episodes = rollout(envs, [item.play for item in unit], testers=testers)
-        for lane, episode in enumerate(episodes):
-            if episode.fault is not None:
-                # A game that broke may be in any state; the next play gets a new one.
-                with contextlib.suppress(Exception):
-                    self._envs[lane].close()
-                self._envs[lane] = self._make_env()
+
+        def tester(number: int) -> Tester:
+            item = unit[number]
+            rng = np.random.default_rng(np.random.SeedSequence(list(item.plan_seed)))
+            return self._make_tester(self._recipe.game, item.tester, item.parameters, rng)
+
+        episodes = self._lanes.play([item.play for item in unit], make_tester=tester)
         return [encode_episode(episode, self._recipe.observations) for episode in episodes]
 
     def close(self) -> None:
         """Close the games."""
-        for env in self._envs:
-            # A game that broke may not close either.
-            with contextlib.suppress(Exception):
-                env.close()
+        self._lanes.close()
 
     def _make_env(self) -> Any:
         env: Any = self._game.make(self._recipe.scheme, self._recipe.only)

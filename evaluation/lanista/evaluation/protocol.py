@@ -1,6 +1,5 @@
 """The goal protocol: every goal, N plays on unseen worlds, judged the same with any workers."""
 
-import contextlib
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 
 from lanista.data.episode import Episode, EpisodeKey, Fault
 from lanista.data.executor import Executor, WorkerFailure
-from lanista.data.rollout import Play, rollout
+from lanista.data.lanes import Lanes
+from lanista.data.rollout import Play
 from lanista.envs.errors import InputError, RunError
 from lanista.envs.game import Game, load_game
 from lanista.envs.policy import Policy
@@ -213,21 +213,12 @@ class _Worker:
         self._engine = engine_of(self._game)
         self._policy = make_policy(self._catalogue)
         self._player = player
-        self._envs: list[Any] = []
+        self._lanes = Lanes(self._make_env)
 
     def __call__(self, unit: Unit) -> _UnitResult:
-        while len(self._envs) < len(unit.cells):
-            self._envs.append(self._make_env())
-        envs = self._envs[: len(unit.cells)]
-        if unit.journal is not None:
-            envs = [JournaledEnv(envs[0], unit.journal)]
         plays = [self._play(cell) for cell in unit.cells]
-        episodes = rollout(envs, plays, policy=self._policy, keep_observations=False)
-        for lane, episode in enumerate(episodes):
-            if episode.fault is not None:
-                # A game that broke may be in any state, so its lane gets a new one.
-                self._envs[lane].close()
-                self._envs[lane] = self._make_env()
+        wrap = None if unit.journal is None else partial(JournaledEnv, file=unit.journal)
+        episodes = self._lanes.play(plays, policy=self._policy, keep_observations=False, wrap=wrap)
         records = tuple(
             self._record(cell, episode) for cell, episode in zip(unit.cells, episodes, strict=True)
         )
@@ -235,10 +226,7 @@ class _Worker:
 
     def close(self) -> None:
         """Close the games."""
-        for env in self._envs:
-            # A game that broke may not close either.
-            with contextlib.suppress(Exception):
-                env.close()
+        self._lanes.close()
 
     def _make_env(self) -> Any:
         env = self._game.make(cast("Scheme", self._protocol.scheme), None)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lanista.data.episode import Episode, EpisodeKey
+from lanista.data.lanes import DEATHS
 from lanista.data.rollout import ActionTape, Play, rollout
 from lanista.envs.errors import InputError
 from lanista.envs.game import load_game
@@ -106,7 +107,8 @@ def replay(
     """
     if isinstance(recording, RecordedPath):
         return _replay_path(recording)
-    if recording.fault.kind in {"hang", "crash"}:
+    # A game outside this process tells by an exception what became of it, and takes nothing along.
+    if recording.fault.kind in DEATHS and not recording.fault.exception:
         return _replay_apart(recording, hang_after_s)
     return _replay_finding(recording)
 
