@@ -10,7 +10,6 @@ FOLDER = "__lanista__"
 """Folder in the copy (``res://__lanista__/``) that holds everything of Lanista."""
 
 AUTOLOAD = "LanistaBridge"
-_HEADING = re.compile(r"^\[autoload\][ \t]*(?=\r?$)", re.MULTILINE)
 
 
 def bridge_sources() -> dict[str, bytes]:
@@ -27,7 +26,8 @@ def install_bridge(copy: Path) -> None:
     """Put the bridge into a copy of a project; a second time changes nothing.
 
     The scripts go to ``res://__lanista__/`` and an autoload, the first of the list, into
-    ``project.godot``. Without ``--port=`` on the command line the bridge does nothing.
+    ``project.godot``. Without ``--port=`` on the command line the bridge does nothing. Warnings of
+    GDScript are turned off in the copy: a project may make errors of them, in our scripts too.
 
     Args:
         copy: Folder of the copy; never the author's own project.
@@ -46,7 +46,7 @@ def install_bridge(copy: Path) -> None:
     folder.mkdir(exist_ok=True)
     for name, source in bridge_sources().items():
         _replace(folder / name, source)
-    changed = _with_autoload(text)
+    changed = _with_setting(_with_autoload(text), "debug", "gdscript/warnings/enable", "false")
     if changed != text:
         _replace(settings, changed.encode("utf-8"))
 
@@ -55,12 +55,34 @@ def _with_autoload(text: str) -> str:
     entry = f'{AUTOLOAD}="*res://{FOLDER}/bridge.gd"'
     if re.search(rf"^{AUTOLOAD}=", text, re.MULTILINE):
         return text
-    newline = "\r\n" if "\r\n" in text else "\n"
-    heading = _HEADING.search(text)
-    if heading is None:
-        return f"{text.rstrip()}{newline * 2}[autoload]{newline * 2}{entry}{newline}"
     # First in the list: autoloads are made in this order, and those after must find the seed set.
+    return _with_first(text, "autoload", entry)
+
+
+def _with_setting(text: str, section: str, key: str, value: str) -> str:
+    """Set a setting of a project; what was set before goes."""
+    heading = _heading(text, section)
+    if heading is not None:
+        following = re.compile(r"^\[", re.MULTILINE).search(text, heading.end())
+        end = following.start() if following else len(text)
+        line = re.compile(rf"^{re.escape(key)}[ \t]*=[^\r\n]*", re.MULTILINE)
+        found = line.search(text, heading.end(), end)
+        if found:
+            return f"{text[: found.start()]}{key}={value}{text[found.end() :]}"
+    return _with_first(text, section, f"{key}={value}")
+
+
+def _with_first(text: str, section: str, entry: str) -> str:
+    """Put a line first in a section, which is made where there is none."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    heading = _heading(text, section)
+    if heading is None:
+        return f"{text.rstrip()}{newline * 2}[{section}]{newline * 2}{entry}{newline}"
     return f"{text[: heading.end()]}{newline * 2}{entry}{text[heading.end() :]}"
+
+
+def _heading(text: str, section: str) -> re.Match[str] | None:
+    return re.search(rf"^\[{section}\][ \t]*(?=\r?$)", text, re.MULTILINE)
 
 
 def _replace(path: Path, content: bytes) -> None:

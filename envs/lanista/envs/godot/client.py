@@ -640,7 +640,14 @@ def _failed_start(process: EngineProcess, cause: Exception) -> Exception:
         process.kill()
     output = process.opening()
     text = f"The game did not come up: {what}. {_likely_cause(output)}"
-    return RunError(f"{text} It printed:\n{output}" if output else text)
+    return RunError(f"{text} It printed:\n{_telling(output)}" if output else text)
+
+
+def _telling(output: str, lines: int = 15) -> str:
+    """Return the lines from the first error on, or the first ones where there is none."""
+    printed = output.splitlines()
+    first = next((index for index, line in enumerate(printed) if "ERROR" in line), 0)
+    return "\n".join(printed[first : first + lines])
 
 
 def _likely_cause(output: str) -> str:

@@ -112,7 +112,7 @@ class EngineProcess:
         """Return the last lines printed on standard output and error, joined by newlines."""
         return "\n".join(list(self._lines)[-lines:])
 
-    def opening(self, lines: int = 15) -> str:
+    def opening(self, lines: int = KEPT_LINES) -> str:
         """Return the first lines printed: an error repeated every frame floods the last ones."""
         return "\n".join(self._first_lines[:lines])
 

@@ -103,6 +103,7 @@ def test_options_reach_the_game(games: Any) -> None:
     assert start.info == ({"level": "two words é"},)
     assert client.reset(seed=8, options={"level": "3"}).info == ({"level": "3"},)
     assert client.call("what_was_asked") == [[8, "3"]]
+    assert client.call("said_to_the_root") == [[8, "3", 8, "3"]]
 
 
 def test_a_reload_forgets_what_the_scene_kept(games: Any, go: Go) -> None:
@@ -217,3 +218,168 @@ def test_a_script_error_is_told_in_the_step_of_its_cause(games: Any, go: Go) -> 
     assert "nowhere" in frame.script_errors[0]
     assert "runner_controller.gd" in frame.script_errors[0]
     assert client.step(go(0.0)).script_errors == ()
+
+
+def test_a_game_may_say_that_an_episode_was_cut(games: Any, go: Go) -> None:
+    client = games.play()
+    client.reset(seed=2)
+    client.call("be_cut")
+    frame = play_on(client, go(1.0))
+    assert (frame.truncated.tolist(), frame.terminated.tolist()) == ([True], [False])
+    assert frame.final_exact.tolist() == [True]
+    client.reset(seed=2)
+    assert not client.step(go(0.0)).truncated.any()
+
+
+@pytest.mark.parametrize("manner", ["be_reloading", "be_silent"])
+def test_a_game_that_loads_its_scene_again_is_played_on(games: Any, go: Go, manner: str) -> None:
+    client = games.play()
+    client.reset(seed=2)
+    client.call(manner)
+    frame = play_on(client, go(1.0))
+    assert frame.terminated.tolist() == [True]
+    if manner == "be_reloading":
+        assert frame.reward.tolist() == [1.0]
+        assert frame.final_obs[0]["obs"][PLACE] > 3.0
+    assert not frame.final_exact[0]
+    assert abs(see(frame)[PLACE]) <= 1.0 + A_TICK
+    for _ in range(3):
+        frame = client.step(go(0.01))
+        assert frame.ticks == 8
+        assert not frame.terminated.any()
+    assert see(client.reset(seed=2))[STEPS] == 1
+
+
+def test_an_agent_whose_game_serves_no_reset_is_reset_by_its_method(games: Any, go: Go) -> None:
+    client = games.play()
+    client.reset(seed=2)
+    client.step(go(0.0))
+    client.call("be_deaf")
+    slow = client.reset(seed=2)
+    assert slow.ticks == 60
+    assert see(slow)[STEPS] <= 1
+    client.step(go(0.0))
+    assert client.reset(seed=2).ticks == 1
+
+
+def test_a_game_that_pauses_itself_is_played_on(games: Any, go: Go) -> None:
+    client = games.play()
+    start = client.reset(seed=2)
+    client.call("pause")
+    assert see(client.step(go(1.0)))[PLACE] - see(start)[PLACE] == pytest.approx(0.8, abs=1e-5)
+
+
+AREA_RUNNER = """extends CharacterBody2D
+
+# Falls from a ledge into a pit whose area notices it: a signal between two ticks.
+
+@onready var controller: Node = $Controller
+var wish := 0.0
+var level := "none"
+var gem := 0.0
+var place: float:
+	get: return position.x
+
+
+func _ready():
+	controller.runner = self
+	$"../Pit".body_entered.connect(_on_pit_entered)
+
+
+func _on_pit_entered(_body):
+	controller.reward -= 1.0
+	controller.done = true
+	controller.needs_reset = true
+
+
+func _physics_process(_delta):
+	if controller.needs_reset:
+		position = Vector2.ZERO
+		velocity = Vector2.ZERO
+		controller.reset()
+		return
+	velocity = Vector2(wish * 600.0, 0.0)
+	move_and_slide()
+"""
+
+AREA_SCENE = """[gd_scene format=3]
+[ext_resource type="Script" path="res://area_runner.gd" id="1"]
+[ext_resource type="Script" path="res://runner_controller.gd" id="2"]
+[ext_resource type="Script" path="res://sync_seven.gd" id="3"]
+[sub_resource type="RectangleShape2D" id="s"]
+size = Vector2(20, 20)
+[node name="Main" type="Node2D"]
+[node name="Pit" type="Area2D" parent="."]
+position = Vector2(200, 0)
+[node name="Shape" type="CollisionShape2D" parent="Pit"]
+shape = SubResource("s")
+[node name="Runner" type="CharacterBody2D" parent="."]
+script = ExtResource("1")
+[node name="Shape" type="CollisionShape2D" parent="Runner"]
+shape = SubResource("s")
+[node name="Controller" type="Node2D" parent="Runner"]
+script = ExtResource("2")
+[node name="Sync" type="Node" parent="."]
+script = ExtResource("3")
+"""
+
+
+def test_an_end_by_a_collision_is_seen_before_the_game_answers_it(games: Any, go: Go) -> None:
+    project = games.project()
+    (project / "area_runner.gd").write_text(AREA_RUNNER, encoding="utf-8")
+    (project / "main.tscn").write_text(AREA_SCENE, encoding="utf-8")
+    client = games.start(project)
+    seen = []
+    for _ in range(2):
+        assert see(client.reset(seed=1))[PLACE] == 0.0
+        frame = play_on(client, go(1.0))
+        assert frame.final_exact.tolist() == [True]
+        assert frame.reward.tolist() == [-1.0]
+        assert 175.0 < see(frame)[PLACE] < 225.0  # still in the pit
+        seen.append((see(frame).tolist(), frame.ticks))
+    assert seen[0] == seen[1]
+
+
+STRICT = """config_version=5
+
+[application]
+
+config/name="strict"
+run/main_scene="res://main.tscn"
+
+[debug]
+
+gdscript/warnings/enable=true
+gdscript/warnings/untyped_declaration=2
+gdscript/warnings/inferred_declaration=2
+gdscript/warnings/unsafe_property_access=2
+gdscript/warnings/unsafe_method_access=2
+gdscript/warnings/unsafe_call_argument=2
+gdscript/warnings/unsafe_cast=2
+gdscript/warnings/return_value_discarded=2
+"""
+
+
+def test_a_project_that_makes_errors_of_warnings_is_played(games: Any, go: Go) -> None:
+    client = games.play(settings=STRICT)
+    client.reset(seed=1)
+    assert client.step(go(0.0)).ticks == 8
+    assert client.script_error_count == 0
+
+
+def test_an_autoload_of_the_game_finds_the_seed_set(games: Any) -> None:
+    settings = (
+        'config_version=5\n\n[application]\n\nrun/main_scene="res://main.tscn"\n\n'
+        '[autoload]\n\nLuck="*res://luck.gd"\n'
+    )
+    project = games.project(settings=settings, name="lucky")
+    (project / "luck.gd").write_text(
+        'extends Node\nvar drawn := randi()\nfunc _init():\n\tprint("drawn ", drawn)\n',
+        encoding="utf-8",
+    )
+    drawn = []
+    for seed in (1, 1, 2):
+        client = games.start(project, seed=seed)
+        drawn += [line for line in client.output.splitlines() if line.startswith("drawn ")]
+    assert len(drawn) == 3
+    assert drawn[0] == drawn[1] != drawn[2]

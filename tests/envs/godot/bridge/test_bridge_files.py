@@ -36,7 +36,8 @@ def test_the_autoload_comes_first(tmp_path: Path, newline: bytes) -> None:
     install_bridge(copy)
     once = (copy / "project.godot").read_bytes()
     lines = once.decode().split(newline.decode())
-    entries = [line for line in lines[lines.index("[autoload]") :] if "=" in line]
+    section = lines[lines.index("[autoload]") : lines.index("[input]")]
+    entries = [line for line in section if "=" in line]
     assert entries == [ENTRY, 'Mine="*res://mine.gd"']
     assert once.count(b"\n") == once.count(newline)
     install_bridge(copy)
@@ -48,7 +49,22 @@ def test_the_autoload_comes_first(tmp_path: Path, newline: bytes) -> None:
 def test_a_project_without_autoloads_gets_the_section(tmp_path: Path) -> None:
     copy = make(tmp_path / "copy", b'config_version=5\n\n[application]\n\nconfig/name="x"')
     install_bridge(copy)
-    assert (copy / "project.godot").read_text().endswith(f"\n\n[autoload]\n\n{ENTRY}\n")
+    text = (copy / "project.godot").read_text()
+    assert f"\n\n[autoload]\n\n{ENTRY}\n" in text
+    assert text.endswith("\n[debug]\n\ngdscript/warnings/enable=false\n")
+
+
+def test_warnings_cannot_become_errors_in_the_copy(tmp_path: Path) -> None:
+    copy = make(
+        tmp_path / "copy",
+        b"config_version=5\n\n[debug]\n\ngdscript/warnings/enable=true\n"
+        b"gdscript/warnings/unsafe_cast=2\n\n[other]\n\ngdscript/warnings/enable=1\n",
+    )
+    install_bridge(copy)
+    text = (copy / "project.godot").read_text()
+    assert "gdscript/warnings/enable=false\ngdscript/warnings/unsafe_cast=2" in text
+    assert "gdscript/warnings/enable=true" not in text
+    assert "[other]\n\ngdscript/warnings/enable=1" in text
 
 
 def test_what_is_no_project_is_refused(tmp_path: Path) -> None:

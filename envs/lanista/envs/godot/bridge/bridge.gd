@@ -35,7 +35,7 @@ var _state := State.OFF
 var _wire: Wire = null
 var _extended := false
 var _seats: Array[Seat] = []
-## The seats that told their spaces to the client, which hold for all that come after.
+## The last seats whose spaces the client knows; those of a scene that comes next follow them.
 var _known_seats: Array[Seat] = []
 var _resetting: Array[Seat] = []
 var _repeat := 8
@@ -92,7 +92,7 @@ func _exit_tree() -> void:
 func _physics_process(_delta: float) -> void:
 	if _state == State.STEP:
 		for seat in _seats:
-			seat.watch()
+			seat.watch(true)
 
 
 static func _arguments() -> Dictionary:
@@ -152,13 +152,15 @@ func _adopt(sync: Node) -> void:
 		_repeat = _repeat_asked
 	Engine.time_scale = 1.0
 	get_tree().paused = false
-	var before := _seats if _known_seats.is_empty() else _known_seats
+	var before := _known_seats
 	_seats = []
 	for index in agents.size():
 		var seat := Seat.new(agents[index], Takeover.reads_reward_first(sync))
 		if index < before.size():
-			seat.follow(before[index])
+			seat.follow(before[index], _state == State.STEP)
 		_seats.append(seat)
+	if not before.is_empty():
+		_known_seats = _seats
 	if not before.is_empty() and before.size() != _seats.size():
 		_seats[0].problem = "the game now has %d agents, and had %d" % [_seats.size(), before.size()]
 	match _state:
@@ -192,7 +194,7 @@ func _on_tick_started() -> void:
 		State.STEP:
 			if _ticks > 0:
 				for seat in _seats:
-					seat.watch()
+					seat.watch(false)
 				if _step_is_over():
 					_finish_step()
 		State.RESET:
@@ -284,7 +286,8 @@ func _refuse(why: String) -> void:
 
 
 func _act(actions: Array) -> void:
-	for index in _seats.size():
+	get_tree().paused = false
+	for index in mini(actions.size(), _seats.size()):
 		_seats[index].begin_step(actions[index])
 	_ticks = 0
 	_state = State.STEP
@@ -361,6 +364,7 @@ func _begin_reset(message: Dictionary) -> void:
 		if chosen == null or float(index) in chosen:
 			_resetting.append(_seats[index])
 	var tree := get_tree()
+	tree.paused = false
 	if message.get("seed") != null:
 		Generators.reseed(tree.root, world_seed)
 	if tree.current_scene != null and tree.current_scene.has_method(&"lanista_reset"):

@@ -9,6 +9,10 @@ const FINAL_EXACT := 8
 var node: Node
 var observation_space: Dictionary = {}
 var action_space: Dictionary = {}
+## How many numbers each part of the observation has.
+var sizes: Dictionary = {}
+## Whether a whole observation was looked at, and held numbers only.
+var sends_numbers := false
 var policy := "shared_policy"
 ## What it sees now, and saw last in an episode that ended; dictionaries of get_obs().
 var seen: Variant = null
@@ -51,13 +55,26 @@ func is_alive() -> bool:
 func learn_spaces() -> void:
 	observation_space = _dictionary(node.call(&"get_obs_space"))
 	action_space = _dictionary(node.call(&"get_action_space"))
+	for part: String in observation_space:
+		sizes[part] = _size(observation_space[part])
 
 
-## Be another of the same agent, after the scene was loaded afresh.
-func follow(other: RefCounted) -> void:
+## Take over from the same agent of a scene that is gone; `in_step` if that went in mid-step.
+func follow(other: RefCounted, in_step: bool) -> void:
 	observation_space = other.observation_space
 	action_space = other.action_space
+	sizes = other.sizes
 	_ignores_needs_reset = other._ignores_needs_reset
+	if not in_step:
+		return
+	if other.status == 0:
+		# The game left the scene without a word: the episode is over by its rules.
+		status = TERMINATED
+		return
+	status = other.status
+	reward = other.reward
+	info = other.info
+	final_seen = other.final_seen
 
 
 func waits_for_reset() -> bool:
@@ -70,35 +87,44 @@ func waits_for_reset() -> bool:
 
 
 ## Notice the end of the episode at the first sign of it, and keep what the agent saw then.
-func watch() -> void:
+##
+## Called twice a tick, so it does no more than it must. `ticked` at the end of a tick.
+func watch(ticked: bool) -> void:
 	if status != 0:
 		return
 	if not is_instance_id_valid(_id):
 		problem = "the game freed its controller"
-		return
-	var done: bool = _has_done and node.done
-	var waits: bool = _has_needs_reset and not _ignores_needs_reset and node.needs_reset
-	var cut: bool = _has_truncated and node.truncated
-	var limit_fired := false
-	if _counts_steps:
+	elif (
+		(_has_done and node.done)
+		or (_has_needs_reset and node.needs_reset and not _ignores_needs_reset)
+		or (_has_truncated and node.truncated)
+	):
+		_end_episode(_has_done and node.done, waits_for_reset(), _limit_fired())
+	elif ticked and _counts_steps:
 		var steps: int = node.n_steps
-		var limit: int = node.reset_after
-		# A controller that answers its own limit at once shows it by counting from the start.
-		var highest := maxi(steps, _steps_before + 1 if steps < _steps_before else 0)
-		limit_fired = highest == limit + 1 or highest == limit
-		if steps < _steps_before and limit_fired:
-			cut = true
+		# A controller that answers its own limit at once shows it only by counting from the start.
+		if steps < _steps_before and _limit_fired():
+			_end_episode(false, false, true)
 		_steps_before = steps
-	if done or waits or cut:
-		_end_episode(done, waits, cut or limit_fired)
+
+
+func _limit_fired() -> bool:
+	if not _counts_steps:
+		return false
+	var steps: int = node.n_steps
+	var highest := _steps_before + 1 if steps < _steps_before else steps
+	var limit: int = node.reset_after
+	return highest == limit or highest == limit + 1
 
 
 func _end_episode(done: bool, waits: bool, limit_fired: bool) -> void:
 	var cut := limit_fired or not done
+	if _counts_steps:
+		_steps_before = node.n_steps
 	if node.has_method(&"get_truncated"):
 		cut = bool(node.call(&"get_truncated"))
 	elif _has_truncated:
-		cut = bool(node.truncated) or not done
+		cut = bool(node.truncated) or cut
 		node.truncated = false
 	_collect()
 	final_seen = seen
@@ -235,6 +261,18 @@ func _neutral_action() -> Dictionary:
 			zeros.fill(0.0)
 			action[part] = zeros
 	return action
+
+
+static func _size(space: Dictionary) -> int:
+	if space.get("space", "box") == "discrete":
+		return 1
+	var lengths: Variant = space.get("size")
+	if not lengths is Array:
+		return int(lengths)
+	var product := 1
+	for length: Variant in lengths:
+		product *= int(length)
+	return product
 
 
 static func _dictionary(found: Variant) -> Dictionary:

@@ -13,7 +13,6 @@ const TRACE_TRUNCATED := 2
 const HEADER := 4 + 16
 
 var _stream: StreamPeerTCP
-var _checked: Dictionary = {}
 
 
 ## Connect to the client on this machine, waiting for it to listen; null if it never does.
@@ -161,21 +160,22 @@ func _packed(seat: Seat, seen: Variant) -> Variant:
 	if not seen is Dictionary:
 		return "get_obs() gave %s, no dictionary (see the script's errors)" % [seen]
 	var values := PackedFloat32Array()
-	for part: String in seat.observation_space:
+	for part: String in seat.sizes:
 		var value: Variant = seen.get(part)
-		var numbers := _numbers(value)
-		var size := _size(seat.observation_space[part])
-		if numbers.size() != size:
-			return (
-				"its observation %s has %d numbers, and is declared with %d"
-				% [part, numbers.size(), size]
-			)
-		if not _checked.has(seat):
+		if not seat.sends_numbers:
 			var odd: Variant = _odd_one(value)
 			if odd != null:
 				return "its observation %s holds %s, which is no number" % [part, odd]
-		values.append_array(numbers)
-	_checked[seat] = true
+		var numbers := _numbers(value)
+		if numbers.size() != seat.sizes[part]:
+			return (
+				"its observation %s has %d numbers, and is declared with %d"
+				% [part, numbers.size(), seat.sizes[part]]
+			)
+		# Never append to `numbers`: it may be the game's own array.
+		values = numbers if values.is_empty() else values + numbers
+	# Looking at each number once is enough: what a game sends keeps its types.
+	seat.sends_numbers = true
 	return values.to_byte_array()
 
 
@@ -208,18 +208,6 @@ static func _odd_one(value: Variant) -> Variant:
 	if value is float or value is int or value is bool or typeof(value) >= TYPE_PACKED_BYTE_ARRAY:
 		return null
 	return str(value)
-
-
-static func _size(space: Dictionary) -> int:
-	if space.get("space", "box") == "discrete":
-		return 1
-	var size: Variant = space.get("size")
-	if not size is Array:
-		return int(size)
-	var product := 1
-	for length: Variant in size:
-		product *= int(length)
-	return product
 
 
 static func _framed(body: PackedByteArray) -> PackedByteArray:

@@ -11,6 +11,7 @@ var wish := 0.0
 var level := "none"
 var dice := RandomNumberGenerator.new()
 var manners := "polite"
+var serves := true
 
 @onready var controller: Node = $Controller
 
@@ -30,7 +31,7 @@ func spawn():
 
 
 func _physics_process(delta):
-	if controller.needs_reset:
+	if controller.needs_reset and serves:
 		spawn()
 		controller.reset()
 		return
@@ -44,9 +45,19 @@ func _physics_process(delta):
 func finish(prize: float):
 	Hit.hit(3)
 	controller.reward += prize
-	controller.done = true
-	if manners == "polite":
-		controller.needs_reset = true
-	else:
-		spawn()
-		controller.reset()
+	match manners:
+		"polite":
+			controller.done = true
+			controller.needs_reset = true
+		"rude":
+			controller.done = true
+			spawn()
+			controller.reset()
+		"cut":
+			controller.truncated = true
+			controller.needs_reset = true
+		"reload":
+			controller.done = true
+			get_tree().reload_current_scene()
+		"silent reload":
+			get_tree().reload_current_scene()

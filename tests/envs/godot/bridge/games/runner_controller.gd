@@ -9,6 +9,7 @@ var policy_name := "runners"
 var runner: Node2D
 var pleas := {}
 var broken := ""
+var truncated := false
 
 
 func get_obs():
@@ -65,6 +66,30 @@ func episodes():
 
 func be_rude():
 	runner.manners = "rude"
+
+
+func be_cut():
+	runner.manners = "cut"
+
+
+func be_reloading():
+	runner.manners = "reload"
+
+
+func be_silent():
+	runner.manners = "silent reload"
+
+
+func be_deaf():
+	runner.serves = false
+
+
+func pause():
+	get_tree().paused = true
+
+
+func said_to_the_root():
+	return runner.get_parent().told
 
 
 func stumble():

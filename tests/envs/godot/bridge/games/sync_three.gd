@@ -60,6 +60,7 @@ func connect_to_server():
 	stream.connect_to_host("127.0.0.1", str(argument("port", 11008)).to_int())
 	while stream.get_status() == StreamPeerTCP.STATUS_CONNECTING:
 		stream.poll()
+	stream.set_no_delay(true)
 	return stream.get_status() == StreamPeerTCP.STATUS_CONNECTED
 
 
