@@ -1,6 +1,5 @@
 """An engine as a child process: started alone in a home of its own, watched, and always reaped."""
 
-import atexit
 import contextlib
 import ctypes
 import ctypes.util
@@ -30,8 +29,6 @@ _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 _NO_MEMORY = re.compile(
     r"out of memory|bad_alloc|cannot allocate memory|can't allocate", re.IGNORECASE
 )
-
-_live: "weakref.WeakSet[EngineProcess]" = weakref.WeakSet()
 
 
 class EngineProcess:
@@ -71,7 +68,6 @@ class EngineProcess:
         self._error_lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._memory_limit = memory_limit_mb
         self._over_memory = False
-        self._ended_by_us = False
         self._oom_kills = _kernel_oom_kills()
         self._home = Path(tempfile.mkdtemp(prefix="lanista-godot-"))
         try:
@@ -83,7 +79,8 @@ class EngineProcess:
                 "set GODOT to a Godot 4.4+ program or run `lanista godot install`."
             ) from error
         self.pid = self._process.pid
-        _live.add(self)
+        # Runs at the latest when this object is collected or Python ends.
+        self._tidy = weakref.finalize(self, _tidy_up, self._process, self._home, os.getpid())
         self._reader = threading.Thread(
             target=_read_lines, args=(weakref.ref(self), self._process.stdout), daemon=True
         )
@@ -146,21 +143,14 @@ class EngineProcess:
 
     def kill(self) -> None:
         """End it and everything that it started, and wait for it."""
-        if self._process.poll() is None:
-            self._ended_by_us = True
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(10)
+        _kill(self._process)
 
     def close(self, grace_s: float = 1.0) -> None:
         """Wait until it has ended by itself, end it otherwise, and remove its home."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(grace_s)
-        self.kill()
+        self._tidy()
         self._reader.join(0.5)
-        shutil.rmtree(self._home, ignore_errors=True)
-        _live.discard(self)
 
     def _take(self, line: str) -> None:
         if line.startswith("SCRIPT ERROR:"):
@@ -171,6 +161,21 @@ class EngineProcess:
         self._lines.append(line)
         if len(self._first_lines) < KEPT_LINES:
             self._first_lines.append(line)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+
+
+def _tidy_up(process: subprocess.Popen[bytes], home: Path, owner: int) -> None:
+    # A forked child has copies of its parent's objects, and no right to what they stand for.
+    if os.getpid() == owner:
+        _kill(process)
+        shutil.rmtree(home, ignore_errors=True)
 
 
 def _ending(code: int) -> str:
@@ -294,9 +299,3 @@ def _launch(command: Sequence[str], environment: Mapping[str, str]) -> subproces
         )
 
     return launcher.do(start)
-
-
-@atexit.register
-def _end_all() -> None:
-    for process in list(_live):
-        process.close(grace_s=0.0)

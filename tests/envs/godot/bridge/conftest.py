@@ -24,6 +24,7 @@ config/features=PackedStringArray("4.4")
 
 TRACER = """extends RefCounted
 static var calls := PackedInt32Array()
+static var truncated := false
 static func hit(id: int) -> void:
 	calls.append(id)
 static func drain() -> PackedInt32Array:

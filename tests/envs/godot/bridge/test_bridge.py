@@ -207,6 +207,8 @@ def test_traces_of_start_reset_and_steps_stay_apart(games: Any, go: Go) -> None:
     assert frame.traces[0].dtype == np.int32
     assert not frame.trace_truncated
     assert client.reset(seed=2).traces[0].tolist() == [acted, spawned, looked]
+    client.call("overflow")
+    assert client.step(go(0.0)).trace_truncated
 
 
 def test_a_script_error_is_told_in_the_step_of_its_cause(games: Any, go: Go) -> None:

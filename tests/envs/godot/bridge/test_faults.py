@@ -1,5 +1,6 @@
 """What goes wrong: in the game, in its start, and in what is asked for."""
 
+import gc
 import os
 import pickle
 import signal
@@ -139,6 +140,29 @@ def test_closing_reaps_the_engine_and_its_home(games: Any) -> None:
     assert not home.exists()
     with pytest.raises(RunError, match="closed"):
         client.reset()
+
+
+def test_a_client_that_is_let_go_is_reaped(games: Any) -> None:
+    project = games.project()
+    client = games.start(project)
+    pid, home = client.pid, client._process._home
+    games.started.clear()
+    del client
+    gc.collect()
+    assert gone(pid)
+    assert not home.exists()
+
+
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_leaves_the_engine_to_its_parent(games: Any, go: Go) -> None:
+    client = games.play()
+    client.reset(seed=1)
+    child = os.fork()
+    if child == 0:
+        client._process._tidy()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert client.step(go(0.0)).ticks == 8
 
 
 SCRIPT = """

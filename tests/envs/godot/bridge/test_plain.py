@@ -1,5 +1,6 @@
 """Games without the bridge, over the plain protocol of several plugin versions."""
 
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from lanista.envs.errors import InputError
+from lanista.envs.godot.client import GodotClient
 from lanista.envs.godot.protocol import ActionPart, ObservationPart
 
 Go = Callable[..., list[dict[str, Any]]]
@@ -55,3 +57,16 @@ def test_a_plain_game_is_not_asked_for_what_it_cannot_do(games: Any, go: Go) -> 
     with pytest.raises(ValueError, match="nan"):
         client.step([{"move": [float("nan")], "look": 0}])
     assert client.step(go(0.0)).obs[0]["obs"].shape == (4,)
+
+
+def test_an_exported_program_is_played(games: Any, go: Go) -> None:
+    project = games.project("sync_seven", bridge=False, name="exported")
+    program = games.folder / "my game.x86_64"
+    command = shlex.join([*games.engine.command, "--path", str(project)])
+    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    client = GodotClient.start(None, program, action_repeat=2, start_timeout_s=30)
+    games.started.append(client)
+    client.reset()
+    before = client.step(go(0.0)).obs[0]["obs"][1]
+    assert client.step(go(0.0)).obs[0]["obs"][1] - before == 2

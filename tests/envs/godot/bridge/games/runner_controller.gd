@@ -133,3 +133,7 @@ func gorge():
 
 func vanish():
 	queue_free()
+
+
+func overflow():
+	load("res://__lanista__/trace.gd").truncated = true
