@@ -47,6 +47,23 @@ def instrument(
             help="Import the copy and load every script in the engine, before and after.",
         ),
     ] = True,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget",
+            metavar="PERCENT",
+            help="Measure what recording adds to the game's time, and say which functions to leave "
+            "out to stay under this.",
+        ),
+    ] = None,
+    budget_file: Annotated[
+        Path | None,
+        typer.Option("--budget-file", help="Write those functions here, for --exclude."),
+    ] = None,
+    scene: Annotated[
+        str | None,
+        typer.Option("--scene", help="Scene to measure (res://…), where the main one is a menu."),
+    ] = None,
     as_json: JsonOption = False,
     seed: SeedOption = 0,
 ) -> None:
@@ -54,7 +71,9 @@ def instrument(
 
     Example: lanista godot instrument my_game --out my_game_traced
     """
-    del seed
+    from rich.console import Group
+
+    from lanista.envs.errors import InputError
     from lanista.envs.godot.engine import find_engine
     from lanista.envs.tracing.gdscript.project import instrument_project
     from lanista.envs.tracing.gdscript.scope import GodotScope
@@ -64,17 +83,42 @@ def instrument(
         exclude=_patterns(exclude) or (),
         only=_patterns(only),
     )
+    if budget is not None and not budget > 0:
+        raise InputError(f"A budget of {budget:g} % leaves nothing to record; give more than 0.")
+    if budget is None and (budget_file is not None or scene is not None):
+        raise InputError("--budget-file and --scene go with --budget PERCENT.")
+    engine = find_engine() if check or budget is not None else None
     made = instrument_project(
         project,
         out,
         scheme=_scheme(scheme),
         scope=scope,
         lambdas=lambdas,
-        engine=find_engine() if check else None,
+        engine=engine if check else None,
         on_stage=lambda stage: say(f"{stage} …"),
     )
     value = made.to_json()
-    emit(value, as_json=as_json, shown=_shown(value))
+    shown = [_shown(value)]
+    if budget is not None and engine is not None:
+        from lanista.envs.tracing.gdscript.budget import measure_cost, propose
+
+        cost = measure_cost(
+            project,
+            engine,
+            scheme=_scheme(scheme),
+            scope=scope,
+            lambdas=lambdas,
+            scene=scene,
+            seed=seed,
+            on_stage=lambda stage: say(f"{stage} …"),
+        )
+        proposal = propose(cost, budget)
+        value["budget"] = {**cost.to_json(), **proposal.to_json()}
+        shown.append(_shown_budget(value["budget"]))
+        if budget_file is not None:
+            head = f"# Left out to stay under {budget:g} % of added time.\n"
+            budget_file.write_text(head + "".join(f"{item}\n" for item in proposal.exclude))
+    emit(value, as_json=as_json, shown=Group(*shown))
 
 
 def _scheme(name: str) -> Any:
@@ -134,3 +178,37 @@ def _shown(value: dict[str, Any]) -> Any:
         ],
     )
     return Group(text, table)
+
+
+def _shown_budget(value: dict[str, Any]) -> Any:
+    from rich.console import Group
+    from rich.text import Text
+
+    unit = value["unit"]
+    text = (
+        f"recording adds {value['percent']:.1f} % to a {unit} of {value['untraced_us']:.0f} µs "
+        f"(ratio {value['ratio']:.3f}, {value['low']:.3f} to {value['high']:.3f} in half of the "
+        f"draws from {value['rounds']} rounds)"
+    )
+    total = sum(item["calls"] for item in value["calls"])
+    table = make_table(
+        f"{total:.1f} calls a {unit}",
+        {"function": "left", f"calls a {unit}": "right", "share": "right", "leave out": "left"},
+        [
+            [
+                item["name"],
+                f"{item['calls']:.2f}",
+                f"{item['calls'] / total:.1%}",
+                "yes" if item["name"] in value["exclude"] else "",
+            ]
+            for item in value["calls"][:_SHOWN]
+        ],
+    )
+    if not value["exclude"]:
+        return Group(Text(f"{text}: under the budget of {value['budget']:g} %"), table)
+    left = " ".join(f"--exclude '{name}'" for name in value["exclude"])
+    after = (
+        f"to stay under {value['budget']:g} % (about {value['expected_percent']:.1f} % then, "
+        f"{value['kept_calls']:.0%} of the calls kept): {left}"
+    )
+    return Group(Text(text), table, Text(after))

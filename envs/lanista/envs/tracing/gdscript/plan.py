@@ -39,10 +39,13 @@ class Plan:
     Attributes:
         catalogue: The functions and their ids.
         rules: What to append where; places without one get no hook.
+        definitions: By id: ``module:Owner.function`` of where the function is written, which a
+            pattern of the scope matches.
     """
 
     catalogue: Catalogue
     rules: dict[Place, Rule]
+    definitions: tuple[str, ...]
 
     @cached_property
     def rows(self) -> tuple[Rule, ...]:
@@ -103,7 +106,16 @@ def make_plan(inventory: Inventory, scope: GodotScope, scheme: Scheme, *, lambda
             rules[place] = Rule(number)
         else:
             rules[place].by_class[key] = number
-    return Plan(catalogue, {at: rule for at, rule in rules.items() if _records(rule)})
+    written = {
+        (script.key, item.offset): f"{script.module}:{script.owner}.{item.qualname}"
+        for script, item in chosen
+    }
+    definitions = {ids[item.name]: written[at] for item, at, _ in entries if item.name in ids}
+    return Plan(
+        catalogue,
+        {at: rule for at, rule in rules.items() if _records(rule)},
+        tuple(definitions[number] for number in range(len(catalogue))),
+    )
 
 
 def _named(

@@ -118,8 +118,16 @@ def script_catalogue(
     Raises:
         InputError: If it is no project, or a pattern matches nothing.
     """
-    inventory = Inventory.read(Project.open(source))
-    return make_plan(inventory, scope, scheme, lambdas=lambdas).catalogue
+    return project_plan(Project.open(source), scheme, scope, lambdas=lambdas).catalogue
+
+
+def project_plan(project: Project, scheme: Scheme, scope: GodotScope, *, lambdas: bool) -> Plan:
+    """Return what is recorded of a project, and how.
+
+    Raises:
+        InputError: If a script cannot be read, or a pattern matches nothing.
+    """
+    return make_plan(Inventory.read(project), scope, scheme, lambdas=lambdas)
 
 
 def instrument_project(

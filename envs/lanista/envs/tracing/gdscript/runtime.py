@@ -72,6 +72,16 @@ def allow_warnings(copy: Path) -> None:
             write_file(path, text.encode("utf-8", "surrogateescape"))
 
 
+def add_autoload(copy: Path, name: str, script: str) -> None:
+    """Make a script an autoload of a copy that has the bridge, the last of them."""
+    settings = copy / "project.godot"
+    text = settings.read_bytes().decode("utf-8", "surrogateescape")
+    head, heading, tail = text.partition("[autoload]")
+    entries, bracket, rest = tail.partition("\n[")
+    added = f'{head}{heading}{entries.rstrip()}\n{name}="*{script}"\n{bracket}{rest}'
+    write_file(settings, added.encode("utf-8", "surrogateescape"))
+
+
 def runtime_sources() -> dict[str, bytes]:
     """Return the files that every copy holds, by name: part of what a copy depends on."""
     return {name: engine_file(name) for name in _RUNTIME_FILES}
