@@ -63,13 +63,46 @@ def test_a_long_play_shows_its_last_steps(tmp_path: Path, played: Episode) -> No
     assert len(frames(file)) == 2 + 6
 
 
+def test_numbers_are_drawn_where_the_game_shows_no_picture(tmp_path: Path, played: Episode) -> None:
+    steps = played.steps
+    seen = np.zeros((steps + 1, 3), np.float32)
+    seen[:, 0] = np.arange(steps + 1)
+    seen[:, 1] = -np.arange(steps + 1)
+    told = {
+        "level": np.full(steps, 3),
+        "position.0": np.linspace(0.0, 4.0, steps),
+        "position.2": np.linspace(0.0, -4.0, steps),
+        "flying": np.arange(steps) % 2 == 0,
+        "speed": np.array([np.nan, *np.linspace(0, 1, steps - 1)]),
+    }
+    play = replace(played, observations=seen, step_info=told)
+    file = tmp_path / "numbers.mp4"
+    write_video(play, "class", file)
+    shown = frames(file).astype(int)
+    assert len(shown) == steps + 6
+    strip = shown[steps, :210, :HEIGHT]
+    column = HEIGHT // 64
+    # The first number rises from blue to orange, the second falls, the third never changes.
+    for row, first, last in ((35, "blue", "orange"), (105, "orange", "blue")):
+        for place, colour in ((0, first), (steps, last)):
+            red, _, blue = strip[row, place * column + column // 2]
+            assert (red > blue) == (colour == "orange")
+    third = strip[175, : (steps + 1) * column]
+    assert np.abs(third - third[0]).max() < 30
+    # The way from above grows towards the upper right.
+    way = shown[:, 236:444, 224:444]
+    orange = [np.argwhere((f[:, :, 0] > 180) & (f[:, :, 2] < 120)).mean(axis=0) for f in way]
+    assert orange[0][0] > orange[-1][0] + 100
+    assert orange[0][1] < orange[-1][1] - 100
+
+
 def test_what_cannot_be_shown_is_refused(tmp_path: Path, played: Episode) -> None:
     blind = replace(played, observations=None)
-    with pytest.raises(InputError, match="needs pictures"):
+    with pytest.raises(InputError, match="kept without"):
         write_video(blind, "class", tmp_path / "blind.mp4")
-    flat = replace(played, observations=np.zeros((7, 5)))
-    with pytest.raises(InputError, match=r"needs pictures as observations; this play has \(5,\)"):
-        write_video(flat, "class", tmp_path / "flat.mp4")
+    odd = replace(played, observations=np.zeros((7, 5, 2)))
+    with pytest.raises(InputError, match=r"pictures or vectors .* this play has \(5, 2\)"):
+        write_video(odd, "class", tmp_path / "odd.mp4")
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         write_video(played, "class", tmp_path / "file" / "x.mp4")

@@ -17,7 +17,7 @@ from lanista.data.lanes import Lanes
 from lanista.data.rollout import Play
 from lanista.data.store import EpisodeStore
 from lanista.envs.errors import InputError, RunError
-from lanista.envs.game import Game, load_game
+from lanista.envs.game import Game, canonical_game_id, load_game
 from lanista.envs.policy import Tester
 from lanista.envs.tracing.catalogue import Catalogue, Scheme
 
@@ -213,6 +213,7 @@ def collect(
     recipe.check()
     if games_per_worker < 1:
         raise InputError(f"games_per_worker is {games_per_worker}; at least 1 is needed.")
+    recipe = dataclasses.replace(recipe, game=canonical_game_id(recipe.game))
     game = load_game(recipe.game)
     catalogue = recorded_catalogue(game, recipe)
     plays = assignments(recipe, game, catalogue, tester_hash)

@@ -1,27 +1,26 @@
-"""A play as a video: the game's picture, and beside it the calls of each step."""
+"""A play as a video: a picture of the game, and beside it the calls of each step."""
 
 import contextlib
 import io
 import subprocess
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from lanista.data.episode import Episode
 from lanista.data.files import TEMPORARY, write_atomically
 from lanista.envs.errors import InputError, RunError
 from lanista.envs.game import Game, load_game
 from lanista.envs.tracing.catalogue import Catalogue, Scheme
+from lanista.evaluation.pictures import INK, MUTED, PAPER, SIDE, Pictures, cut, font
 
-_SIDE = 448
 _PANEL = 400
 _MARGIN = 14
-_INK, _MUTED, _PAPER, _GOAL = (236, 240, 245), (140, 150, 165), (17, 22, 30), (255, 196, 61)
+_GOAL = (255, 196, 61)
 
 
 def write_video(
@@ -38,7 +37,8 @@ def write_video(
     Its last frame is written beside it as a JPEG, for pages that show a still before it plays.
 
     Args:
-        episode: A play with its observations, which must be pictures.
+        episode: A play with its observations: pictures, or vectors of which one is drawn (see
+            :class:`lanista.evaluation.pictures.Pictures`).
         scheme: Identity scheme that its trace was recorded under.
         file: Where to.
         goal: Full name of a function to highlight; the play's own goal by default.
@@ -46,13 +46,10 @@ def write_video(
         last_steps: Longer plays show these last steps only.
 
     Raises:
-        InputError: If the play has no pictures, or the file cannot be written.
+        InputError: If the play has nothing to show, or the file cannot be written.
         RunError: If the encoder fails.
     """
-    pictures = episode.observations
-    if pictures is None or pictures.ndim != 4 or pictures.shape[-1] not in {1, 3}:
-        shape = None if pictures is None else pictures.shape[1:]
-        raise InputError(f"A video needs pictures as observations; this play has {shape}.")
+    pictures = Pictures(episode)
     game = load_game(episode.key.game)
     if not episode.steps:
         raise InputError("A video needs at least one step; this play has none.")
@@ -60,7 +57,7 @@ def write_video(
     temporary = file.with_name(f"{TEMPORARY}{file.stem}.mp4")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        frames = painter.frames(episode, last_steps)
+        frames = painter.frames(episode, pictures, last_steps)
         last = _encode(frames, temporary, frames_per_second)
         still = io.BytesIO()
         Image.fromarray(last).save(still, "jpeg", quality=85)
@@ -87,16 +84,17 @@ class _Painter:
         self._goal = goal
         self._goal_id = None if goal is None else catalogue.resolve(goal)
 
-    def frames(self, episode: Episode, last_steps: int) -> Iterator[NDArray[np.uint8]]:
+    def frames(
+        self, episode: Episode, pictures: Pictures, last_steps: int
+    ) -> Iterator[NDArray[np.uint8]]:
         """Yield one frame a step: the picture after it, and the calls that it caused."""
-        assert episode.observations is not None
         start = max(0, episode.steps - last_steps)
         reached = False
         for step in range(episode.steps):
             ids, counts = episode.trace(step).bag()
             reached |= self._goal_id is not None and bool(np.any(ids == self._goal_id))
             if step >= start:
-                picture = episode.observations[step + 1]
+                picture = pictures.after(step)
                 yield self._frame(episode, step, picture, ids, counts, reached)
         for _ in range(6):
             # Players show the last frame for one frame's time only, which is too short to see.
@@ -106,26 +104,26 @@ class _Painter:
         self,
         episode: Episode,
         step: int,
-        picture: NDArray[Any],
+        picture: Image.Image,
         ids: NDArray[np.int64],
         counts: NDArray[np.int64],
         reached: bool,
     ) -> NDArray[np.uint8]:
-        canvas = Image.new("RGB", (_SIDE + _PANEL, _SIDE), _PAPER)
-        canvas.paste(_scaled(picture), (0, 0))
+        canvas = Image.new("RGB", (SIDE + _PANEL, SIDE), PAPER)
+        canvas.paste(picture, (0, 0))
         draw = ImageDraw.Draw(canvas)
-        left = _SIDE + _MARGIN
-        draw.text((left, 10), f"step {step + 1} of {episode.steps}", _INK, _font(17))
+        left = SIDE + _MARGIN
+        draw.text((left, 10), f"step {step + 1} of {episode.steps}", INK, font(17))
         action = self._action_name(episode.actions[step])
-        draw.text((_SIDE + _PANEL // 2, 10), action, _INK, _font(17))
+        draw.text((SIDE + _PANEL // 2, 10), action, INK, font(17))
         top = 36
         if self._goal is not None:
             mark = "reached" if reached else "goal"
             text = f"{mark}: {_short(self._goal)}"
-            draw.text((left, top), _cut(text, 46), _GOAL if reached else _MUTED, _font(14))
+            draw.text((left, top), cut(text, 46), _GOAL if reached else MUTED, font(14))
             top += 22
         total = int(counts.sum())
-        draw.text((left, top), f"{total} calls, {len(ids)} functions", _MUTED, _font(13))
+        draw.text((left, top), f"{total} calls, {len(ids)} functions", MUTED, font(13))
         self._calls(draw, left, top + 22, ids, counts)
         return np.asarray(canvas, dtype=np.uint8)
 
@@ -140,21 +138,21 @@ class _Painter:
         # The goal first, then the rarest: what is called a hundred times a step says the least.
         order = sorted(range(len(ids)), key=lambda i: (ids[i] != self._goal_id, counts[i], ids[i]))
         height = 17
-        room = (_SIDE - top - 6) // height
+        room = (SIDE - top - 6) // height
         shown = order if len(order) <= room else order[: room - 1]
         for row, index in enumerate(shown):
             at_goal = ids[index] == self._goal_id
             y = top + row * height
             if at_goal:
-                draw.rectangle((left - 6, y - 1, _SIDE + _PANEL - 8, y + height - 2), (74, 58, 16))
-            colour = _GOAL if at_goal else _INK
+                draw.rectangle((left - 6, y - 1, SIDE + _PANEL - 8, y + height - 2), (74, 58, 16))
+            colour = _GOAL if at_goal else INK
             name = _short(self._catalogue.name(int(ids[index])))
-            draw.text((left + 38, y), _cut(name, 44), colour, _font(13))
-            draw.text((left + 30, y), f"{counts[index]}", _MUTED, _font(13), anchor="ra")
+            draw.text((left + 38, y), cut(name, 44), colour, font(13))
+            draw.text((left + 30, y), f"{counts[index]}", MUTED, font(13), anchor="ra")
         if len(shown) < len(order):
             y = top + len(shown) * height
             rest = len(order) - len(shown)
-            draw.text((left + 38, y), f"and {rest} more", _MUTED, _font(13))
+            draw.text((left + 38, y), f"and {rest} more", MUTED, font(13))
 
     def _action_name(self, action: Any) -> str:
         array = np.asarray(action)
@@ -170,14 +168,14 @@ def _encode(
     from imageio_ffmpeg import get_ffmpeg_exe
 
     command = [get_ffmpeg_exe(), "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24"]
-    command += ["-s", f"{_SIDE + _PANEL}x{_SIDE}", "-r", str(frames_per_second), "-i", "-"]
+    command += ["-s", f"{SIDE + _PANEL}x{SIDE}", "-r", str(frames_per_second), "-i", "-"]
     command += ["-c:v", "libx264", "-preset", "veryfast", "-crf", "30", "-pix_fmt", "yuv420p"]
     command += ["-threads", "1", "-fflags", "+bitexact", "-map_metadata", "-1"]
     command += ["-movflags", "+faststart", str(file)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as encoder:
-        frame = np.zeros((_SIDE, _SIDE, 3), dtype=np.uint8)
+        frame = np.zeros((SIDE, SIDE, 3), dtype=np.uint8)
         assert encoder.stdin is not None
         assert encoder.stderr is not None
         try:
@@ -193,20 +191,5 @@ def _encode(
     return frame
 
 
-def _scaled(picture: NDArray[Any]) -> Image.Image:
-    wide = np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture
-    image = Image.fromarray(np.ascontiguousarray(wide, dtype=np.uint8))
-    return image.resize((_SIDE, _SIDE), Image.Resampling.NEAREST)
-
-
 def _short(name: str) -> str:
     return name.rpartition(":")[2]
-
-
-def _cut(text: str, letters: int) -> str:
-    return text if len(text) <= letters else text[: letters - 1] + "…"
-
-
-@cache
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(size)
