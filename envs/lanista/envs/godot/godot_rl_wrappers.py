@@ -1,10 +1,11 @@
 """Lanista's client in the shapes of the ``godot_rl`` package, for training code written for it.
 
 ``GodotRlEnv`` stands in for ``godot_rl.core.godot_env.GodotEnv`` and ``CleanRlGodotEnv`` for its
-CleanRL wrapper: the same arguments, calls and shapes. Three things differ. Reads have a timeout and
-a game that dies or hangs is told at once; with an instrumented copy ``terminated`` and ``truncated``
-are apart, and the last observation of an episode is in its ``info`` as ``final_obs``; and discrete
-actions of any size may stand beside continuous ones (one number per choice, the largest counts).
+CleanRL wrapper: the same arguments, calls and shapes. Three things differ. Reads have a timeout,
+and a game that dies or hangs is told at once; with an instrumented copy ``terminated`` and
+``truncated`` are apart, and the last observation of an episode is in its ``info`` as
+``final_obs``; and discrete actions of any size may stand beside continuous ones (one number per
+choice, the largest counts).
 """
 
 from collections import OrderedDict
@@ -213,7 +214,7 @@ class CleanRlGodotEnv:
                         env_path, seed=seed + place, **{"convert_action_space": True, **arguments}
                     )
                 )
-            if "obs" not in self.envs[0].observation_space.keys():
+            if "obs" not in self.envs[0].observation_space.spaces:
                 raise InputError(f"{env_path}: its agents see nothing named 'obs'.")
         except BaseException:
             self.close()

@@ -122,6 +122,12 @@ def _scene(sync: str | None, runners: int, limit: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.fixture(scope="session")
+def maker() -> type[GameMaker]:
+    """What makes games, for fixtures that live longer than a test."""
+    return GameMaker
+
+
 @pytest.fixture
 def games(engine: Engine, tmp_path: Path) -> Iterator[GameMaker]:
     """Makes games in a folder of this test."""
