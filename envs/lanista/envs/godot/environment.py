@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lanista.envs.errors import InputError
 from lanista.envs.godot.client import Frame, GodotClient
 from lanista.envs.godot.engine import Engine
-from lanista.envs.godot.faults import GameFault, GameScriptError
+from lanista.envs.godot.faults import GameFault, GameProtocolError, GameScriptError
 from lanista.envs.godot.spaces import layouts
 from lanista.envs.tracing.catalogue import Catalogue
 from lanista.envs.tracing.trace import CallTrace
@@ -133,6 +133,7 @@ class GodotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
                     f"{launch.project} has {agents} agents; there is no number {agent}."
                 )
             self._seen, self._done = layouts(self._client.spaces[agent])
+            self._plain = not self._client.bridged
             self._idle = [layouts(spaces)[1].neutral() for spaces in self._client.spaces]
         except BaseException:
             self.close()
@@ -202,18 +203,14 @@ class GodotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
             client.close()
 
     def _begin(self, world: int, options: dict[str, str]) -> Frame:
-        plain = self._client is not None and not self._client.bridged
-        if self._client is not None and self._used and (plain or self._fresh == "restart"):
+        if self._plain or (self._fresh == "restart" and self._used):
             self.close()
         if self._client is None:
-            self._client = self.launch.start(world, options)
+            # Options of one play must not be those of the next, unless each has its own engine.
+            self._client = self.launch.start(world, options if self._plain else None)
             self._errors_seen = 0
-        elif plain and not self._used:
-            # The engine that told the spaces was started with another seed.
-            self.close()
-            self._client = self.launch.start(world, options)
         self._used = True
-        if not self._client.bridged:
+        if self._plain:
             return self._client.reset()
         return self._client.reset(
             seed=world,
@@ -258,6 +255,11 @@ class GodotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
     def _broken(self, fault: GameFault) -> GameFault:
         """Give the game up, so that the next play starts a new one."""
         self.last_trace = CallTrace()
+        if isinstance(fault, GameProtocolError) and self._client is not None:
+            # What a script that broke returns is nothing; the script is what is at fault.
+            new = self._client.script_error_count - self._errors_seen
+            if lines := self._client.script_error_lines(new):
+                fault = GameScriptError(lines[0], fault.last_output)
         with contextlib.suppress(Exception):
             self.close()
         return fault

@@ -179,7 +179,14 @@ def test_a_play_goes_on_with_a_new_engine_after_the_old_one_was_killed(env: Any)
     assert walk(env, 5) == first
 
 
-def test_a_script_error_is_a_finding_with_its_place(game: Game, env: Any) -> None:
+def test_a_script_error_is_a_finding_with_its_place(env: Any) -> None:
+    env.reset(options={"world": 5})
+    env.client.call("stumble")
+    with pytest.raises(GameScriptError, match="nowhere") as raised:
+        env.step(LEFT)
+    assert fault_of(raised.value, env.catalogue).where.endswith(":stumble")
+    # The step was taken all the same, and its calls are known.
+    assert len(env.last_trace) > 0
     env.reset(options={"world": 5})
     env.client.call("send_nothing")
     with pytest.raises(GameScriptError) as raised:
@@ -189,7 +196,6 @@ def test_a_script_error_is_a_finding_with_its_place(game: Game, env: Any) -> Non
     assert fault.where.startswith("runner_controller.gd:")
     assert fault.where.endswith(":get_obs")
     assert "SCRIPT ERROR" in fault.traceback
-    assert len(env.last_trace) > 0
     assert walk(env, 5)
 
 
@@ -244,7 +250,9 @@ def test_all_agents_of_a_process_are_a_vector(games: Any, engine: Any) -> None:
         assert info["final_obs"][1] is None
         assert all(trace == info["call_trace"][0] for trace in info["call_trace"])
         alone, _ = envs.reset(options={"reset_mask": np.array([False, True, False])})
-        assert alone[0].tolist() == seen[0].tolist()
+        # The others play on while the one is reset, which takes a tick of the engine.
+        assert np.abs(alone[[0, 2], 0] - seen[[0, 2], 0]).max() < 0.11
+        assert alone[1, 1] < seen[1, 1]
         with pytest.raises(InputError, match="give one seed"):
             envs.reset(seed=[1, 2, 3])
 
@@ -306,7 +314,7 @@ def test_parts_lie_in_arrays() -> None:
 
 
 def test_what_is_no_project_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="project.godot"):
+    with pytest.raises(InputError, match=r"project\.godot"):
         load_game(str(tmp_path))
     with pytest.raises(InputError):
         load_game(str(tmp_path / "nothing"))

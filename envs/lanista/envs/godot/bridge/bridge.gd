@@ -28,6 +28,7 @@ enum State { OFF, STARTING, STEP, RESET, RELOAD }
 
 ## What the client asked for, by name; the values are texts.
 var options: Dictionary = {}
+var _start_options: Dictionary = {}
 ## The seed of the current episodes.
 var world_seed := 0
 
@@ -73,6 +74,7 @@ func _init() -> void:
 		world_seed = str(wish.get("seed", world_seed)).to_int()
 		options.merge(wish.get("options", {}), true)
 		_repeat_asked = int(wish["action_repeat"]) if wish.get("action_repeat") != null else 0
+	_start_options = options.duplicate()
 	seed(world_seed)
 
 
@@ -349,6 +351,9 @@ func _reset(message: Dictionary) -> void:
 
 
 func _apply_seed(message: Dictionary) -> void:
+	# Those of an earlier reset must not outlive it: a play depends on its own options alone.
+	options.clear()
+	options.merge(_start_options)
 	if message.get("options") is Dictionary:
 		options.merge(message["options"], true)
 	if message.get("seed") != null:
