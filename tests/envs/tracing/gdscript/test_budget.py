@@ -87,5 +87,12 @@ def test_a_game_that_nobody_plays_is_measured_by_its_frames(
         item.name for item in script_catalogue(source, scope=GodotScope(exclude=excluded)).functions
     }
     assert not names & set(excluded)
+
+
+@pytest.mark.slow
+def test_a_menu_that_calls_nothing_is_told(
+    tmp_path: Path, write_project: Write, found_engine: Engine
+) -> None:
+    source = write_project(tmp_path / "game", FILES)
     with pytest.raises(RunError, match="name the scene to play with --scene"):
         measure_cost(source, found_engine, scope=GodotScope(), scene="res://menu.tscn")

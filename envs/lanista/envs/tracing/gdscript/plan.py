@@ -31,6 +31,11 @@ class Rule:
         """Whether the concrete class has to be looked up."""
         return any(value != self.default for value in self.by_class.values())
 
+    @property
+    def always(self) -> bool:
+        """Whether every call is recorded, of whatever class the object is."""
+        return self.default is not None and None not in self.by_class.values()
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -7,12 +7,11 @@ extends RefCounted
 ## that a project could forbid to discard.
 
 const SINK: Shortcut = preload("res://__lanista__/calls.tres")
+const ROWS: Shortcut = preload("res://__lanista__/rows.tres")
 const TABLES: GDScript = preload("res://__lanista__/tables.gd")
 
 ## Most calls kept between two drains; a trace longer than that is cut.
 const LIMIT: int = 1 << 20
-
-const _UNKNOWN: int = -2
 
 ## The calls recorded since the last drain, oldest first; a copy.
 static var calls: PackedInt32Array:
@@ -29,7 +28,6 @@ static var other_threads: bool = false
 static var _cut: bool = false
 static var _editing: bool = Engine.is_editor_hint()
 static var _watching: bool = false
-static var _ids: Array[Dictionary] = []
 
 
 ## Takes out the calls recorded since the last drain, oldest first.
@@ -52,21 +50,25 @@ static func enter(id: int) -> void:
 		other_threads = true
 
 
-## Records a call of a function that several classes inherit, under the class of the object.
+## Records a call of a function that several classes inherit, under the class of the object, if that
+## is recorded: the hook of such functions where `find` in place does not do.
 static func enter_as(row: int, object: Object) -> void:
 	if OS.get_thread_caller_id() != OS.get_main_thread_id():
 		other_threads = true
 		return
-	if _ids.is_empty():
-		for _row: int in TABLES.ROWS.size():
-			_ids.append({})
 	var script: Script = object.get_script()
-	var id: int = _ids[row].get(script, _UNKNOWN)
-	if id == _UNKNOWN:
-		id = _find(row, script)
-		_ids[row][script] = id
+	var ids: Dictionary = ROWS.events[row]
+	var id: int = ids[script] if ids.has(script) else find(row, script)
 	if id >= 0:
 		SINK.events.append(id)
+
+
+## Returns the id of a function that classes inherit under a script, and keeps it for the next time.
+static func find(row: int, script: Variant) -> int:
+	var concrete: Script = script
+	var id: int = _find(row, concrete)
+	ROWS.events[row][concrete] = id
+	return id
 
 
 ## Bounds what is kept while nobody drains, and keeps nothing in the editor.
