@@ -1,7 +1,7 @@
 """What a traced copy holds besides the project: the hooks' text and the files that they need.
 
-Cost decides the text of a hook. In Godot 4.6 a call with its share of the drain takes 70 ns where it
-appends to an Array that the compiler has found in a preloaded resource (140 ns for a static
+Cost decides the text of a hook. In Godot 4.6 a call with its share of the drain takes 70 ns where
+it appends to an Array that the compiler has found in a preloaded resource (140 ns for a static
 variable of another script); 230 ns in a static function that looks at the thread; 460 ns under the
 class of the object in place, and 750 ns in a static function. An Array's append returns nothing, so
 that it stands where discarded results are errors.
