@@ -7,6 +7,7 @@ reset called. Frames are stored as they are (``jpeg_encoding=False``); Minari's 
 change them.
 """
 
+import contextlib
 import json
 import warnings
 from collections.abc import Iterator, Mapping
@@ -56,13 +57,7 @@ def export_minari(store: EpisodeStore, dataset_id: str) -> int:
     first = next(store.episodes())
     assert first.observations is not None
     observation_space = _box(spaces, first.observations[0])
-    discrete = first.actions.ndim == 1
-    action_count = 1 + max(int(item.actions.max(initial=0)) for item in _bare(store))
-    action_space = (
-        spaces.Discrete(max(action_count, _actions_of(store)))
-        if discrete
-        else spaces.Box(-np.inf, np.inf, first.actions.shape[1:], first.actions.dtype)
-    )
+    action_space = _action_space(spaces, store, first.actions)
     # Minari wants all episodes' infos to be of one form.
     width, numbers = 1, dict[str, np.dtype[Any]]()
     for episode in _bare(store):
@@ -155,14 +150,24 @@ def _bare(store: EpisodeStore) -> Iterator[Episode]:
     return store.episodes(observations=False)
 
 
-def _actions_of(store: EpisodeStore) -> int:
-    """Number of a game's discrete actions; 0 if the game is not here."""
-    from lanista.envs.game import load_game
+def _action_space(spaces: Any, store: EpisodeStore, actions: NDArray[Any]) -> Any:
+    """Return the game's action space, or if the game is not here one that holds what was done."""
+    from lanista.envs.game import Game, load_game
 
-    try:
-        return len(load_game(store.game_id).actions)
-    except InputError:
-        return 0
+    game: Game | None = None
+    with contextlib.suppress(InputError):
+        game = load_game(store.game_id)
+    shape = actions.shape[1:]
+    if not shape:
+        most = max(int(item.actions.max(initial=0)) for item in _bare(store))
+        return spaces.Discrete(max(1 + most, len(game.actions) if game else 0))
+    if game is None or game.action_shape != shape:
+        return spaces.Box(-np.inf, np.inf, shape, actions.dtype)
+    low, high = (
+        np.array(bound, actions.dtype).reshape(shape)
+        for bound in (game.action_low, game.action_high)
+    )
+    return spaces.Box(low, high, shape, actions.dtype)
 
 
 def _box(spaces: Any, observation: NDArray[Any]) -> Any:

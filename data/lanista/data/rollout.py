@@ -67,8 +67,9 @@ def rollout(
 
     A lane's result does not depend on its neighbours, apart from what a network's batched
     arithmetic rounds differently. What a game raises ends its own lane alone and becomes the
-    episode's fault; the calls up to there are kept. What a tester raises outside the game ends
-    its lane in the same way, with the fault's kind ``player``.
+    episode's fault; the calls up to there are kept. What a tester raises outside the game, and an
+    action that does not fit the game, end their lane in the same way, with the fault's kind
+    ``player``; numbers out of their bounds are put back onto them.
 
     Args:
         envs: One traced Gymnasium environment a play; see ``Game.make``.
@@ -153,6 +154,7 @@ class _Lane:
         self._action_shape: tuple[int, ...] = getattr(space, "shape", None) or ()
         discrete = np.issubdtype(getattr(space, "dtype", None) or np.int64, np.integer)
         self._action_dtype = np.dtype(np.int64 if discrete else np.float32)
+        self._action_bounds = None if discrete else (space.low, space.high)
         self._answered = False
         self._rewards: list[float] = []
         self._traces: list[CallTrace] = []
@@ -198,7 +200,7 @@ class _Lane:
     def step(self, action: Any) -> None:
         """Take an action, and note what it caused."""
         try:
-            taken = np.array(action, dtype=self._action_dtype).reshape(self._action_shape)
+            taken = self._fitted(action)
         except (TypeError, ValueError) as error:
             self._blame_player(error)
             return
@@ -222,6 +224,20 @@ class _Lane:
         self._keep()
         self._terminated |= terminated
         self._truncated |= truncated or (not terminated and len(self.actions) >= self.play.limit)
+
+    def _fitted(self, action: Any) -> NDArray[Any]:
+        """Return an action as the game takes it and as it is recorded.
+
+        Numbers are put back onto the bounds that they leave, so that the record holds what the
+        game was given and nothing that a learner would have to refuse.
+        """
+        taken = np.array(action, dtype=self._action_dtype).reshape(self._action_shape)
+        if self._action_bounds is None:
+            return taken
+        if not np.isfinite(taken).all():
+            raise ValueError(f"an action that is not a number was chosen: {taken.tolist()}")
+        fitted: NDArray[np.float32] = np.clip(taken, *self._action_bounds).astype(np.float32)
+        return fitted
 
     def _see(self, observation: Any, info: Mapping[str, Any]) -> None:
         # The trace first: should the rest be malformed, the calls that led there are still kept.

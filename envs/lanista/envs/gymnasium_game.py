@@ -62,7 +62,7 @@ def gymnasium_game(
         shape, dtype = probe.observation_space.shape, probe.observation_space.dtype
         space = probe.action_space
         count = int(space.n) if isinstance(space, gymnasium.spaces.Discrete) else 0
-        box = space if isinstance(space, gymnasium.spaces.Box) and space.shape else None
+        box = space if _is_numbers(space) else None
         save_restore = _has_save_restore(probe)
     finally:
         probe.close()
@@ -71,7 +71,7 @@ def gymnasium_game(
     if not count and box is None:
         raise InputError(
             f"Game {game_id!r} takes actions of {space}; players choose out of a Discrete space or "
-            "give the numbers of a Box."
+            "give the floating-point numbers of a Box."
         )
     if actions is not None and len(actions) != count:
         raise InputError(
@@ -172,6 +172,11 @@ def _make_registered(env_id: str) -> "gymnasium.Env[Any, Any]":
 
 def _limited(scope: Scope, patterns: tuple[str, ...]) -> Scope:
     return Scope(scope.include, scope.exclude, patterns)
+
+
+def _is_numbers(space: Any) -> bool:
+    box = isinstance(space, gymnasium.spaces.Box) and bool(space.shape)
+    return box and bool(np.issubdtype(space.dtype, np.floating))
 
 
 def _has_save_restore(env: Any) -> bool:

@@ -12,7 +12,9 @@ from lanista.envs.errors import InputError
 from lanista.evaluation.evaluation import Evaluation, GoalProtocol
 
 if TYPE_CHECKING:
+    from lanista.agents.config import Spaces
     from lanista.data.store import EpisodeStore
+    from lanista.envs.game import Game
 
 EVALUATION_FILE = "evaluation.json"
 
@@ -68,7 +70,8 @@ def judge_checkpoint(
         on_unit: Told after each unit how many plays it made and how many there are.
 
     Raises:
-        InputError: If something asked for makes no sense, or ``out`` holds another evaluation.
+        InputError: If something asked for makes no sense, the game is not one that the agent can
+            play, or ``out`` holds another evaluation.
     """
     from lanista.agents.checkpoint import load_checkpoint
     from lanista.envs.game import load_game
@@ -79,6 +82,7 @@ def judge_checkpoint(
     checkpoint = load_checkpoint(request.checkpoint, optimiser=False)
     store = _store_of(request, checkpoint.data, datasets)
     game = load_game(request.game or _game_of(checkpoint.engine, store))
+    _check_fits(request.checkpoint, checkpoint.spaces, game)
     scheme = checkpoint.catalogue.scheme
     maker = CheckpointMaker(request.checkpoint.resolve(), request.device, request.greedy)
     player = maker.load(game.catalogue(scheme))
@@ -126,6 +130,26 @@ def save_evaluation(found: Evaluation, out: Path) -> None:
     save_findings(found.findings, out / "findings")
     save_paths(found.paths, out / "paths")
     write_json(out / EVALUATION_FILE, found.to_json())
+
+
+def _check_fits(path: Path, spaces: "Spaces", game: "Game") -> None:
+    """Refuse a game that shows or takes something else than what the agent was made for."""
+    problems = []
+    seen = f"{spaces.observation_dtype}{list(spaces.observation_shape)}"
+    shown = f"{game.observation_dtype}{list(game.observation_shape)}"
+    if seen != shown:
+        problems.append(f"{path} reads observations {seen}; {game.id} shows {shown}.")
+    given = _actions(spaces.actions, len(spaces.action_low))
+    taken = _actions(len(game.actions), len(game.action_low))
+    # A recording without the game's last actions knows fewer, which does no harm.
+    if len(spaces.action_low) != len(game.action_low) or spaces.actions > len(game.actions):
+        problems.append(f"{path} gives {given}; {game.id} takes {taken}.")
+    if problems:
+        raise InputError(*problems)
+
+
+def _actions(discrete: int, numbers: int) -> str:
+    return f"an action of {numbers} numbers" if numbers else f"one of {discrete} actions"
 
 
 def _game_of(engine: object, store: "EpisodeStore | None") -> str:

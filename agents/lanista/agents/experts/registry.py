@@ -17,7 +17,7 @@ from lanista.envs.errors import InputError
 from lanista.envs.policy import Tester
 
 ANY_GAME = "*"
-"""The game id of testers that play any game with discrete actions."""
+"""The game id of testers that play any game."""
 
 
 @dataclass(frozen=True)
