@@ -258,10 +258,10 @@ def test_an_agent_whose_game_serves_no_reset_is_reset_by_its_method(games: Any, 
     client.step(go(0.0))
     client.call("be_deaf")
     slow = client.reset(seed=2)
-    assert slow.ticks == 60
+    assert slow.ticks == 8
     assert see(slow)[STEPS] <= 1
     client.step(go(0.0))
-    assert client.reset(seed=2).ticks == 1
+    assert client.reset(seed=2).ticks == 8
 
 
 def test_a_game_that_pauses_itself_is_played_on(games: Any, go: Go) -> None:

@@ -20,7 +20,7 @@ const TRACER := "res://__lanista__/trace.gd"
 const SINGLETON := &"Lanista"
 const CONNECT_MSEC := 30_000
 ## Ticks that a game gets to answer `needs_reset` before its agent's reset() is called for it.
-const RESET_TICKS := 60
+const RESET_TICKS := 8
 ## Ticks by which a step of many agents may grow so that those that ended are seen afresh.
 const EXTRA_TICKS := 4
 
@@ -45,7 +45,9 @@ var _ticks := 0
 var _root_is_ready := false
 var _pending_syncs: Array[Node] = []
 var _reload_request: Dictionary = {}
-var _left_behind: Dictionary = {}
+var _reload_is_due := false
+## What lived beside the scene when the game began.
+var _first_nodes: Array[Node] = []
 var _tracer: GDScript = null
 var _errors := ScriptErrors.new()
 
@@ -118,6 +120,7 @@ func _on_node_added(node: Node) -> void:
 
 func _on_root_ready() -> void:
 	_root_is_ready = true
+	_first_nodes = get_tree().root.get_children()
 	if not _pending_syncs.is_empty():
 		var sync: Node = _pending_syncs[0]
 		_pending_syncs.clear()
@@ -174,10 +177,8 @@ func _adopt(sync: Node) -> void:
 
 ## For projects whose agents come without a Sync node, or after a change of scene.
 func _adopt_without_sync() -> void:
-	for agent in get_tree().get_nodes_in_group(&"AGENT"):
-		if not _left_behind.has(agent.get_instance_id()):
-			_adopt(null)
-			return
+	if not get_tree().get_nodes_in_group(&"AGENT").is_empty():
+		_adopt(null)
 
 
 #endregion
@@ -191,7 +192,9 @@ func _on_tick_started() -> void:
 			if _ticks > 0:
 				_adopt_without_sync()
 		State.RELOAD:
-			if _ticks > 1:
+			if _reload_is_due:
+				_load_afresh()
+			else:
 				_adopt_without_sync()
 		State.STEP:
 			if _ticks > 0:
@@ -335,19 +338,41 @@ func _send_spaces() -> void:
 
 
 func _reset(message: Dictionary) -> void:
-	var tree := get_tree()
-	if message.get("reload", false) and tree.current_scene != null:
-		_apply_seed(message)
-		_left_behind.clear()
-		for agent in tree.get_nodes_in_group(&"AGENT"):
-			_left_behind[agent.get_instance_id()] = true
-		_reload_request = message
-		_seats = []
-		_ticks = 0
+	var scene := get_tree().current_scene
+	if not message.get("reload", false) or scene == null or scene.scene_file_path == "":
+		_begin_reset(message)
+		return
+	_reload_request = message
+	_reload_is_due = true
+	_ticks = 0
+	if _state == State.STARTING:
+		# No tick has begun: a scene may not go while its nodes are still told that they are ready.
 		_state = State.RELOAD
-		if tree.reload_current_scene() == OK:
-			return
-	_begin_reset(message)
+	else:
+		_state = State.RELOAD
+		_load_afresh()
+
+
+## Put a new scene in the old one's place at once, so that the old one plays no part any more.
+func _load_afresh() -> void:
+	_reload_is_due = false
+	var tree := get_tree()
+	var path := tree.current_scene.scene_file_path
+	_seats = []
+	tree.paused = false
+	tree.unload_current_scene()
+	for node in tree.root.get_children():
+		if not node in _first_nodes:
+			node.free()
+	_drain()
+	_apply_seed(_reload_request)
+	var scene: Node = (load(path) as PackedScene).instantiate()
+	_first_nodes = tree.root.get_children()
+	_first_nodes.append(scene)
+	tree.root.add_child(scene)
+	tree.current_scene = scene
+	if _state == State.RELOAD:
+		_adopt_without_sync()
 
 
 func _apply_seed(message: Dictionary) -> void:

@@ -64,7 +64,6 @@ func follow(other: RefCounted, in_step: bool) -> void:
 	observation_space = other.observation_space
 	action_space = other.action_space
 	sizes = other.sizes
-	_ignores_needs_reset = other._ignores_needs_reset
 	if not in_step:
 		return
 	if other.status == 0:
@@ -175,17 +174,16 @@ func begin_reset(world_seed: int, options: Dictionary) -> void:
 		node.call(&"lanista_reset", world_seed, options)
 	status = 0
 	final_seen = null
+	# Nothing is remembered from episodes before: a world is the same in each.
+	_ignores_needs_reset = false
 	if _has_needs_reset:
 		node.set(&"needs_reset", true)
-		if _ignores_needs_reset:
-			reset_by_call()
 	else:
 		reset_by_call()
 
 
 ## Reset an agent whose game does not answer `needs_reset`.
 func reset_by_call() -> void:
-	_ignores_needs_reset = true
 	if node.has_method(&"reset"):
 		node.call(&"reset")
 	if _has_needs_reset:
