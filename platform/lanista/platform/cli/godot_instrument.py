@@ -145,8 +145,8 @@ def _shown(value: dict[str, Any]) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    count = f"{value['functions']} functions in {value['scripts']} scripts"
-    lines = [f"{count} are recorded in {value['path']}"]
+    count = f"{_count(value['functions'], 'function')} in {_count(value['scripts'], 'script')}"
+    lines = [f"Recorded in {value['path']}: {count}"]
     if value["threads"]:
         lines.append(
             f"calls from other threads are not recorded; used here: {value['threads'][0]}"
@@ -156,8 +156,9 @@ def _shown(value: dict[str, Any]) -> Any:
         lines.append("the copy was not imported and its scripts were not loaded: --no-check")
     if value["failing_before"]:
         lines.append(
-            f"{len(value['failing_before'])} scripts do not load in the project itself: "
+            "does not load in the project itself: "
             + ", ".join(value["failing_before"][:5])
+            + (" …" if len(value["failing_before"]) > 5 else "")
         )
     lines.extend(
         f"{item['file']} {item['owner']}: the engine's functions differ from those read "
@@ -170,7 +171,8 @@ def _shown(value: dict[str, Any]) -> Any:
         return text
     unseen = sum(item["functions"] for item in value["skipped"])
     table = make_table(
-        f"{len(value['skipped'])} scripts are left as they are ({unseen} functions unseen)",
+        f"Left as they are: {_count(len(value['skipped']), 'script')}, "
+        f"{_count(unseen, 'function')} unseen",
         {"script": "left", "line": "right", "why": "left", "functions": "right"},
         [
             [item["file"], str(item["line"] or ""), item["why"], str(item["functions"])]
@@ -178,6 +180,10 @@ def _shown(value: dict[str, Any]) -> Any:
         ],
     )
     return Group(text, table)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def _shown_budget(value: dict[str, Any]) -> Any:
