@@ -371,6 +371,8 @@ func _load_afresh() -> void:
 	_first_nodes.append(scene)
 	tree.root.add_child(scene)
 	tree.current_scene = scene
+	# Scripts wait for it before they begin (`await get_tree().root.ready`), and it comes only once.
+	tree.root.ready.emit()
 	if _state == State.RELOAD:
 		_adopt_without_sync()
 
