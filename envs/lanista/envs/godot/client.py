@@ -653,6 +653,8 @@ def _telling(output: str, lines: int = 15) -> str:
 def _likely_cause(output: str) -> str:
     if "No loader found" in output:
         return "A file of it cannot be imported here (a .blend file needs Blender, for one)."
+    if "Could not find base class" in output or "Could not find type" in output:
+        return "A class of it is unknown: run the engine once with --import, then see below."
     if "Parse Error" in output or "SCRIPT ERROR" in output:
         return "A script of it has an error (see below)."
     if "no main scene" in output or "Couldn't detect whether" in output:

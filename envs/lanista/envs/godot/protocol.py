@@ -482,6 +482,7 @@ class FrameReader:
         at = _HEADER.size
         rewards = np.frombuffer(payload, "<f8", agents, at)
         at += 8 * agents
+        calm = payload.count(0, at, at + agents) == agents
         status = np.frombuffer(payload, np.uint8, agents, at)
         at += (agents + 3) & ~3
         observations: list[Observation] = []
@@ -489,7 +490,7 @@ class FrameReader:
             observations.append(read(np.frombuffer(payload, "<f4", size, at)))
             at += 4 * size
         finals: list[Observation | None] = [None] * agents
-        if status.any():
+        if not calm:
             for agent in np.flatnonzero(status & _HAS_FINAL).tolist():
                 size = self._sizes[agent]
                 finals[agent] = self._readers[agent](np.frombuffer(payload, "<f4", size, at))
@@ -504,10 +505,11 @@ class FrameReader:
         return PackedFrame(
             tuple(observations),
             rewards,
-            (status & _TERMINATED) != 0,
-            (status & _TRUNCATED) != 0,
+            # Nearly every frame is calm, and three comparisons of arrays cost more than its rest.
+            np.zeros(agents, np.bool_) if calm else (status & _TERMINATED) != 0,
+            np.zeros(agents, np.bool_) if calm else (status & _TRUNCATED) != 0,
             tuple(finals),
-            (status & _FINAL_EXACT) != 0,
+            np.zeros(agents, np.bool_) if calm else (status & _FINAL_EXACT) != 0,
             ticks,
             trace,
             bool(flags & _TRACE_TRUNCATED),

@@ -54,8 +54,6 @@ var _errors := ScriptErrors.new()
 
 func _init() -> void:
 	process_mode = Node.PROCESS_MODE_ALWAYS
-	# The last of all nodes: what they did in this tick has been done.
-	process_physics_priority = 0x7FFFFFFF
 	var arguments := _arguments()
 	if Engine.is_editor_hint() or not arguments.has("port"):
 		return
@@ -91,12 +89,6 @@ func _enter_tree() -> void:
 func _exit_tree() -> void:
 	if Engine.has_singleton(SINGLETON):
 		Engine.unregister_singleton(SINGLETON)
-
-
-func _physics_process(_delta: float) -> void:
-	if _state == State.STEP:
-		for seat in _seats:
-			seat.watch(true)
 
 
 static func _arguments() -> Dictionary:
@@ -199,7 +191,7 @@ func _on_tick_started() -> void:
 		State.STEP:
 			if _ticks > 0:
 				for seat in _seats:
-					seat.watch(false)
+					seat.watch()
 				if _step_is_over():
 					_finish_step()
 		State.RESET:

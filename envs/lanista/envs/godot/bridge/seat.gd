@@ -87,24 +87,24 @@ func waits_for_reset() -> bool:
 
 ## Notice the end of the episode at the first sign of it, and keep what the agent saw then.
 ##
-## Called twice a tick, so it does no more than it must. `ticked` at the end of a tick.
-func watch(ticked: bool) -> void:
+## Called at the start of every tick, so it does no more than it must.
+func watch() -> void:
 	if status != 0:
 		return
 	if not is_instance_id_valid(_id):
 		problem = "the game freed its controller"
-	elif (
+		return
+	var steps: int = node.n_steps if _counts_steps else 0
+	if (
 		(_has_done and node.done)
 		or (_has_needs_reset and node.needs_reset and not _ignores_needs_reset)
 		or (_has_truncated and node.truncated)
 	):
 		_end_episode(_has_done and node.done, waits_for_reset(), _limit_fired())
-	elif ticked and _counts_steps:
-		var steps: int = node.n_steps
+	elif steps < _steps_before and _limit_fired():
 		# A controller that answers its own limit at once shows it only by counting from the start.
-		if steps < _steps_before and _limit_fired():
-			_end_episode(false, false, true)
-		_steps_before = steps
+		_end_episode(false, false, true)
+	_steps_before = steps
 
 
 func _limit_fired() -> bool:
