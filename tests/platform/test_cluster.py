@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from lanista.envs.errors import InputError
+from lanista.envs.errors import InputError, RunError
 from lanista.platform import cluster
 
 
@@ -18,6 +18,31 @@ def test_a_cluster_that_does_not_answer_is_refused_quickly() -> None:
     with pytest.raises(InputError, match=f"RAY_ADDRESS=127.0.0.1:{port}"):
         cluster._check_reachable(f"127.0.0.1:{port}")
     assert time.monotonic() - began < 10
+
+
+def test_a_local_cluster_is_started_again_and_given_up_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    fails = [True, True, False]
+
+    def init(**settings: object) -> None:
+        assert settings["num_cpus"] == 2
+        if fails.pop(0):
+            raise Exception("The current node timed out.\nMore of it.")
+
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    monkeypatch.setattr("ray.init", init)
+    monkeypatch.setattr("ray.shutdown", lambda: None)
+    with cluster.ray_session(cpus=2):
+        assert fails == []
+    fails = [True] * 9
+    with (
+        pytest.raises(RunError, match=r"^Ray did not come up in 3 tries: The current node timed"),
+        cluster.ray_session(cpus=2),
+    ):
+        pass
+    assert len(fails) == 6
 
 
 def test_workers_are_told_where_the_sources_are_only_if_nothing_is_installed(

@@ -56,7 +56,8 @@ class Checkpoint:
         rows: Rows learned from so far, repetitions counted.
         weights: By name.
         data: What it learns from: ``manifest_sha256``, ``episodes``, ``rows``.
-        engine: The game's engine: ``name``, ``version``, ``sha256``, as far as known.
+        engine: The game's engine: ``name``, ``version``, ``sha256``, as far as known, and
+            ``game``, the id of the game.
         metrics: Latest value of each metric.
         sampler_rng: State of the NumPy generator that draws batches.
         optimiser: Moments and step counts by ``kind/parameter``; PyTorch's generator states

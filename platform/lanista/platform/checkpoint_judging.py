@@ -157,9 +157,10 @@ def _game_of(engine: object, store: "EpisodeStore | None") -> str:
 
     if store is not None:
         return store.game_id
-    name = str(engine.get("name", "")) if isinstance(engine, dict) else ""
-    if name in game_ids():
-        return name
+    told = engine if isinstance(engine, dict) else {}
+    name = str(told.get("name", ""))
+    if game := told.get("game") or (name if name in game_ids() else None):
+        return str(game)
     raise InputError(
         f"The checkpoint was trained on engine {name!r}, which is no game's id; give --game."
     )

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from lanista.envs.errors import InputError
+from lanista.envs.errors import InputError, RunError
 from lanista.platform.signals import kept_handlers
 
 _QUIET = {
@@ -20,6 +20,7 @@ _QUIET = {
 }
 _OBJECT_STORE_BYTES = 1 << 30
 _CONNECT_TIMEOUT_S = 5.0
+_STARTS = 3
 
 
 @contextmanager
@@ -34,6 +35,7 @@ def ray_session(*, cpus: int | None = None, dashboard: bool = False) -> Iterator
 
     Raises:
         InputError: If no cluster answers at ``RAY_ADDRESS``.
+        RunError: If a local one does not come up.
     """
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
@@ -59,18 +61,40 @@ def ray_session(*, cpus: int | None = None, dashboard: bool = False) -> Iterator
             )
             raise InputError(f"The Ray cluster at {address} refuses: {line}") from error
     else:
-        with kept_handlers():
-            ray.init(
-                address="local",
-                num_cpus=cpus or available_cpus(),
-                include_dashboard=dashboard,
-                object_store_memory=_OBJECT_STORE_BYTES,
-                **common,
-            )
+        _start_local(
+            address="local",
+            num_cpus=cpus or available_cpus(),
+            include_dashboard=dashboard,
+            object_store_memory=_OBJECT_STORE_BYTES,
+            **common,
+        )
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _start_local(**settings: Any) -> None:
+    """Start a local cluster; Ray gives up after half a minute, which a busy machine may need."""
+    import ray
+    from tenacity import RetryError, Retrying, stop_after_attempt
+
+    try:
+        for attempt in Retrying(stop=stop_after_attempt(_STARTS)):
+            with attempt:
+                try:
+                    with kept_handlers():
+                        ray.init(**settings)
+                except BaseException:
+                    ray.shutdown()
+                    raise
+    except RetryError as error:
+        cause = error.last_attempt.exception()
+        line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        raise RunError(
+            f"Ray did not come up in {_STARTS} tries: {line} Close what keeps the machine busy, "
+            "and run the same command again."
+        ) from cause
 
 
 def available_cpus() -> int:

@@ -139,7 +139,7 @@ def train_trial(
         validation=data.load("validation"),
         on_metrics=report,
         data_manifest_sha256=data.store.manifest_sha256,
-        engine=data.game.engine(),
+        engine={**data.game.engine(), "game": data.store.game_id},
     )
     value = {
         "checkpoint": str(result.checkpoint.relative_to(folder)),
