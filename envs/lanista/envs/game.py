@@ -86,7 +86,10 @@ class Game:
         return (self.action_low, self.action_high) if self.action_shape else None
 
 
-_BUILT_IN = {"crafter": "lanista.envs.crafter.game:CRAFTER"}
+_BUILT_IN = {
+    "crafter": "lanista.envs.crafter.game:CRAFTER",
+    "robot": "lanista.envs.godot.robot:ROBOT",
+}
 
 
 def game_ids() -> list[str]:

@@ -10,6 +10,9 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
+
+from lanista.envs.actions import draw_action
 from lanista.envs.errors import InputError, LanistaError
 from lanista.envs.game import game_ids, load_game
 from lanista.platform.root import Root
@@ -110,7 +113,7 @@ def _game(name: str) -> Check:
     env = game.make("class", None)
     try:
         env.reset(options={"world": 0})
-        *_, info = env.step(0)
+        *_, info = env.step(draw_action(env.action_space, np.random.default_rng(0)))
     finally:
         env.close()
     return Check(f"game {name}", True, f"plays; {len(info['call_trace'])} calls in its first step")
