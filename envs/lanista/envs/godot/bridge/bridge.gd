@@ -54,6 +54,8 @@ var _errors := ScriptErrors.new()
 
 func _init() -> void:
 	process_mode = Node.PROCESS_MODE_ALWAYS
+	# The last of all nodes: what they did in this tick has been done.
+	process_physics_priority = 0x7FFFFFFF
 	var arguments := _arguments()
 	if Engine.is_editor_hint() or not arguments.has("port"):
 		return
@@ -89,6 +91,14 @@ func _enter_tree() -> void:
 func _exit_tree() -> void:
 	if Engine.has_singleton(SINGLETON):
 		Engine.unregister_singleton(SINGLETON)
+
+
+func _physics_process(_delta: float) -> void:
+	if _state == State.STEP:
+		# A game may load another scene before the next tick begins.
+		for seat in _seats:
+			if seat.is_done():
+				seat.watch()
 
 
 static func _arguments() -> Dictionary:

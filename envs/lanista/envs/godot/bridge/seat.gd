@@ -52,6 +52,10 @@ func is_alive() -> bool:
 	return is_instance_id_valid(_id)
 
 
+func is_done() -> bool:
+	return _has_done and is_instance_id_valid(_id) and node.done
+
+
 func learn_spaces() -> void:
 	observation_space = _dictionary(node.call(&"get_obs_space"))
 	action_space = _dictionary(node.call(&"get_action_space"))
@@ -87,7 +91,7 @@ func waits_for_reset() -> bool:
 
 ## Notice the end of the episode at the first sign of it, and keep what the agent saw then.
 ##
-## Called at the start of every tick, so it does no more than it must.
+## Called in every tick, so it does no more than it must.
 func watch() -> void:
 	if status != 0:
 		return
