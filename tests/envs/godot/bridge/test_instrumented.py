@@ -43,6 +43,20 @@ def test_the_client_gets_the_trace_of_each_step(
     assert np.array_equal(first[-1], frame.traces[0])
 
 
+def test_hooks_change_nothing_that_an_agent_sees(games: Any, go: Go, tmp_path: Path) -> None:
+    source = games.project("sync_seven", bridge=False, runners=2)
+    seen = []
+    for name, scope in (("traced", GodotScope()), ("bare", GodotScope(exclude=("*",)))):
+        made = instrument_project(source, tmp_path / name, scope=scope)
+        client = games.start(made.path)
+        frames = [client.reset(seed=5), *(client.step(go(0.5, 2)) for _ in range(30))]
+        assert all((len(frame.traces[0]) > 0) == (name == "traced") for frame in frames)
+        seen.append([{**part} for frame in frames for part in frame.obs])
+    for one, other in zip(*seen, strict=True):
+        assert one.keys() == other.keys()
+        assert all(np.array_equal(one[key], other[key]) for key in one)
+
+
 @pytest.mark.slow
 def test_a_godot_rl_game_is_measured_by_its_steps(
     games: Any, monkeypatch: pytest.MonkeyPatch

@@ -183,8 +183,7 @@ def measure_cost(
         instrument_project(source, traced, scheme=scheme, scope=scope, lambdas=lambdas)
         instrument_project(source, bare, scheme=scheme, scope=nothing)
         import_project(engine, traced)
-        # Their assets and classes are the same, and importing takes longer than measuring.
-        shutil.copytree(traced / ".godot", bare / ".godot")
+        _share_import(traced, bare)
         if project.sync_nodes or project.binary_scenes:
             on_stage("playing both in turns with random actions")
             try:
@@ -200,6 +199,15 @@ def measure_cost(
             "a menu; name the scene to play with --scene."
         )
     return cost
+
+
+def _share_import(imported: Path, other: Path) -> None:
+    """Give another copy what the import made: their assets are the same, and importing is slow."""
+    shutil.copytree(imported / ".godot", other / ".godot")
+    for path in imported.rglob("*"):
+        beside = other / path.relative_to(imported)
+        if path.suffix in {".import", ".uid"} and not beside.exists():
+            shutil.copy2(path, beside)
 
 
 def _by_steps(
