@@ -8,7 +8,7 @@ func build() -> void:
 		add_wall(x, -14.0, Vector3(1.0, 3.0, 28.0))
 	for x: float in [-5.0, 5.0]:
 		add_block(x, -14.0)
-	for z: float in [-9.0, -19.0]:
+	for z: float in [-9.0, -20.0]:
 		for x: float in [-5.0, 0.0, 5.0]:
 			add_coin(Vector3(x, 1.5, z))
 		add_enemy(z, 9.0)
