@@ -5,6 +5,7 @@ from lanista.agents.experts.parameters import Count, Fraction, Names
 from lanista.agents.experts.registry import ANY_GAME, Kind
 
 _CRAFTER = "lanista.agents.experts.crafter.testers"
+_ROBOT = "lanista.agents.experts.robot.testers"
 
 KINDS = (
     Kind(
@@ -44,5 +45,54 @@ KINDS = (
         summary="Goes for every achievement in an order drawn anew for each play.",
         factory=f"{_CRAFTER}:make_shuffled",
         parameters={"epsilon": Fraction(0.0)},
+    ),
+    Kind(
+        game="robot",
+        name="expert",
+        summary="Passes one level after the other.",
+        factory=f"{_ROBOT}:make_expert",
+    ),
+    Kind(
+        game="robot",
+        name="noisy",
+        summary="The expert with an unsteady hand (spread), at times at random (epsilon).",
+        factory=f"{_ROBOT}:make_noisy",
+        parameters={"epsilon": Fraction(0.1), "spread": Fraction(0.1)},
+    ),
+    Kind(
+        game="robot",
+        name="slow",
+        summary="The expert at a share of the robot's top speed (pace).",
+        factory=f"{_ROBOT}:make_slow",
+        parameters={
+            "pace": Fraction(0.5, low=0.1),
+            "epsilon": Fraction(0.0),
+            "spread": Fraction(0.0),
+        },
+    ),
+    Kind(
+        game="robot",
+        name="wanderer",
+        summary="Goes to drawn places, count of them, then plays as the expert.",
+        factory=f"{_ROBOT}:make_wanderer",
+        parameters={
+            "count": Count(None, 1, 1000),
+            "epsilon": Fraction(0.0),
+            "spread": Fraction(0.0),
+        },
+    ),
+    Kind(
+        game="robot",
+        name="hasty",
+        summary="Runs straight at the goal, past coins, into whatever is in the way.",
+        factory=f"{_ROBOT}:make_hasty",
+        parameters={"epsilon": Fraction(0.0), "spread": Fraction(0.0)},
+    ),
+    Kind(
+        game="robot",
+        name="idle",
+        summary="Stands about until time is out, moving in a share of its steps.",
+        factory=f"{_ROBOT}:make_idle",
+        parameters={"share": Fraction(0.1)},
     ),
 )

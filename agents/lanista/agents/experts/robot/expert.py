@@ -1,4 +1,4 @@
-"""The expert: it passes one level after the other, and stays where it is put by mistake to no harm."""
+"""The expert: it passes one level after the other, from wherever it is put."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ TOUCH = 2.4
 SECONDS_TO_TAKE = 1.5
 SECONDS_TO_CROSS = 1.5
 _MARGIN = 0.35
-_WAIT = 2.65  # how far from a row's middle the robot waits
+_WAIT = 2.8  # how far from a row's middle the robot waits
 _DIP = 1.9  # and how far from it takes a coin
 
 

@@ -75,13 +75,13 @@ class Situation:
             )
         except (AttributeError, KeyError, TypeError) as error:
             raise InputError(
-                f"This tester plays the multi-level robot, not a {type(env).__name__} that does not "
+                f"This tester plays the multi-level robot, and this {type(env).__name__} does not "
                 f"tell {error}."
             ) from error
 
 
 def _listed(told: Mapping[str, Any], name: str) -> list[float]:
-    found = []
+    found: list[float] = []
     while (key := f"{name}.{len(found)}") in told:
         found.append(float(told[key]))
     return found

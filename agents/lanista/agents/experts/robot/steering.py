@@ -13,7 +13,7 @@ BELT_PUSH = 15.0
 TOP_SPEED = 10.0
 EDGE = 9.0
 """How far aside the robot goes at most of its own will."""
-_ARRIVAL = 2.2  # speed per metre left that stops it at a target without swinging
+_ARRIVAL = 1.7  # speed per metre left that stops it at a target without swinging
 
 
 @dataclass(frozen=True)

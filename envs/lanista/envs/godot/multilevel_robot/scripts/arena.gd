@@ -164,10 +164,6 @@ func enter_level(number: int) -> void:
 	least_distance = Vector2(goal.x - start.x, goal.z - start.z).length()
 
 
-func goal_distance() -> float:
-	return Vector2(goal.x - robot.spot.x, goal.z - robot.spot.z).length()
-
-
 ## The last coin of the level was taken.
 func open_goal() -> void:
 	portal.visible = true

@@ -63,7 +63,8 @@ func get_obs() -> Dictionary:
 
 ## The reward since it was last read: events, and a tenth of the metres won towards the goal.
 func get_reward() -> float:
-	var distance := arena.goal_distance()
+	var spot := arena.robot.spot
+	var distance := Vector2(arena.goal.x - spot.x, arena.goal.z - spot.z).length()
 	if distance < arena.least_distance:
 		reward += (arena.least_distance - distance) / 10.0
 		arena.least_distance = distance
