@@ -81,6 +81,7 @@ def test_a_sweep_over_numbers_and_the_commands_on_what_it_leaves(root: Root) -> 
     assert command(root, "replay", str(path))["reproduced"]
 
 
+@pytest.mark.slow
 def test_one_agent_is_trained_from_a_file(root: Root) -> None:
     collected = command(
         root,
