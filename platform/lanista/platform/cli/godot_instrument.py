@@ -153,7 +153,7 @@ def _shown(value: dict[str, Any]) -> Any:
             + (f" and {len(value['threads']) - 1} more" if len(value["threads"]) > 1 else "")
         )
     if not value["checked"]:
-        lines.append("the copy was not imported and its scripts were not loaded: --no-check")
+        lines.append(f"its scripts were not loaded for a check: {value['unchecked']}")
     if value["failing_before"]:
         lines.append(
             "does not load in the project itself: "

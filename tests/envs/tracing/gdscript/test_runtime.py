@@ -311,6 +311,25 @@ def test_a_script_that_only_hooks_break_is_put_back(
     assert printed(run_engine(made.path, QUIT, "300"), "SUM") == [[1]]
 
 
+def test_a_project_that_ends_at_once_is_not_checked_and_says_so(
+    tmp_path: Path, write_project: Write, found_engine: Engine
+) -> None:
+    files = {
+        "project.godot": (
+            'config_version=5\n\n[application]\n\nconfig/name="ends"\n'
+            'run/main_scene="res://main.tscn"\n\n[autoload]\n\nEnd="*res://end.gd"\n'
+        ),
+        "end.gd": "extends Node\nfunc _init():\n\tOS.kill(OS.get_process_id())\n",
+        "main.gd": "extends Node\nfunc _ready():\n\tpass\n",
+    }
+    source = write_project(tmp_path / "game", files)
+    made = instrument_project(source, tmp_path / "copy", engine=found_engine)
+    assert not made.checked
+    assert "ended before its scripts were loaded" in made.unchecked
+    assert made.functions == 2
+    assert not list(made.path.rglob("load_check*"))
+
+
 def test_hooks_and_runtime_raise_no_warning(
     tmp_path: Path, write_project: Write, run_engine: Run, found_engine: Engine
 ) -> None:

@@ -37,7 +37,7 @@ from lanista.envs.tracing.gdscript.scope import GodotScope
 EVERYTHING = GodotScope()
 """All scripts of a project outside ``addons/``."""
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class Instrumented:
         threads: What may call script code from other threads; if there is anything, only calls of
             the main thread are recorded.
         checked: Whether the engine loaded every script before and after.
+        unchecked: Why not: no engine was given, or the untouched project ends before that.
         failing_before: Scripts that the engine does not load as the author left them either.
         differences: Where the engine's own lists of methods differ from the functions read.
         sha256: Hash of all that the copy is made of: the project, what is recorded, and Lanista's
@@ -83,6 +84,7 @@ class Instrumented:
     skipped: tuple[Skipped, ...]
     threads: tuple[str, ...]
     checked: bool
+    unchecked: str
     failing_before: tuple[str, ...]
     differences: tuple[Difference, ...]
     sha256: str
@@ -96,6 +98,7 @@ class Instrumented:
             "skipped": [asdict(item) for item in self.skipped],
             "threads": list(self.threads),
             "checked": self.checked,
+            "unchecked": self.unchecked,
             "failing_before": list(self.failing_before),
             "differences": [asdict(item) for item in self.differences],
             "catalogue_functions": len(self.catalogue),
@@ -172,12 +175,16 @@ def instrument_project(
         on_stage("copying")
         copy_files(project.path, copy)
         work = _Work(copy, inventory, plan)
-        before = None
+        before, unchecked = None, "no engine was given"
         if engine is not None:
             on_stage("importing")
             import_project(engine, copy)
             on_stage("loading the scripts as they are")
-            before = load_scripts(engine, copy, inventory.scripts)
+            try:
+                before = load_scripts(engine, copy, inventory.scripts)
+            except RunError as error:
+                # The project itself does not get that far, so that there is nothing to compare.
+                unchecked = str(error)
         write_runtime(copy, plan)
         install_bridge(copy)
         allow_warnings(copy)
@@ -205,6 +212,7 @@ def instrument_project(
             skipped=tuple(sorted(work.skipped.values(), key=lambda item: item.file)),
             threads=inventory.threads,
             checked=before is not None,
+            unchecked="" if before is not None else unchecked,
             failing_before=tuple(sorted(before.failing)) if before is not None else (),
             differences=tuple(found),
             sha256=key,
@@ -315,6 +323,7 @@ def _read_back(mark: dict[str, Any], target: Path, plan: Plan) -> Instrumented:
         skipped=tuple(Skipped(**item) for item in mark["skipped"]),
         threads=tuple(mark["threads"]),
         checked=mark["checked"],
+        unchecked=mark["unchecked"],
         failing_before=tuple(mark["failing_before"]),
         differences=tuple(
             Difference(
