@@ -184,12 +184,18 @@ def measure_overhead(
     patterns: Sequence[str] | None = None,
     blocks: int = OVERHEAD_BLOCKS,
     steps: int = OVERHEAD_STEPS,
-) -> Overhead:
+) -> Overhead | None:
     """Measure what recording costs, in interleaved pairs of blocks of the same steps.
 
     Untraced blocks step the game inside the tracing wrapper after the tracer was taken out.
+
+    Returns:
+        The cost; ``None`` for a game whose tracer is built into it and cannot be taken out.
     """
     env = game.make(scheme, None if patterns is None else tuple(patterns))
+    if not env.has_wrapper_attr("tracer"):
+        env.close()
+        return None
     tracer = env.get_wrapper_attr("tracer")
     inner: Any = env
     while not isinstance(inner, TracedEnv):

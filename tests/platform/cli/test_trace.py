@@ -1,4 +1,4 @@
-"""``lanista trace`` on real Crafter, and its refusals."""
+"""``lanista trace`` on real Crafter and the robot, and its refusals."""
 
 import json
 from pathlib import Path
@@ -37,6 +37,18 @@ def test_the_table_and_the_overhead(capsys: pytest.CaptureFixture[str], tmp_path
     assert code == 0, error
     assert "2 of 2 functions" in out
     assert "interleaved" in out
+
+
+def test_a_game_in_another_program_says_where_its_overhead_is_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ("robot", "--world", "3", "--steps", "30")
+    code, out, error = run(capsys, *arguments)
+    assert code == 0, error
+    assert "godot instrument --budget" in out
+    value = json.loads(run(capsys, *arguments, "--json")[1])
+    assert "overhead" not in value
+    assert json.loads(run(capsys, *arguments, "--json")[1]) == value
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -14,6 +14,15 @@ TICKS_PER_SECOND = 30
 TIME_LIMIT_TICKS = 3500
 LEVELS = 8
 
+NO_GAMEPLAY = (
+    "scripts.display",
+    "scripts.main",
+    "scripts.levels:*.build",
+    "scripts.levels:*.add_*",
+    "scripts.levels:*._*",
+)
+"""What is not recorded: what a person sees of it, and the building of the ground at the start."""
+
 STEP_CAP = 440
 """One more than the game's own limit of time in steps: the game ends its episodes itself."""
 
@@ -32,8 +41,7 @@ ROBOT: Game = godot_game(
     game_id="robot",
     title="Drive a robot through eight levels (Godot)",
     step_cap=STEP_CAP,
-    # What a person sees and hears of it is no gameplay.
-    exclude=("scripts.display", "scripts.main"),
+    exclude=NO_GAMEPLAY,
     facts=_facts,
     action_repeat=ACTION_REPEAT,
     # Its own reset leaves nothing of the episode before.

@@ -72,10 +72,12 @@ def trace(
             on_step=advance,
         )
     value = played.to_json()
-    if overhead:
-        cost = measure_overhead(
-            found, world=world, seed=seed, scheme=schemes[scheme], patterns=patterns
-        )
+    cost = (
+        measure_overhead(found, world=world, seed=seed, scheme=schemes[scheme], patterns=patterns)
+        if overhead
+        else None
+    )
+    if cost is not None:
         value["overhead"] = {
             "ratio": cost.ratio,
             "low": cost.low,
@@ -114,13 +116,15 @@ def trace(
         f"scheme {scheme}, catalogue {value['catalogue_sha256'][:12]}",
         f"calls per step: {per_step['mean']:.1f} on average, {per_step['max']} at most",
     ]
-    if overhead:
+    if cost is not None:
         cost_of = value["overhead"]
         lines.append(
             f"recording takes {cost_of['ratio']:.3f} of the untraced time "
             f"(quartiles {cost_of['low']:.3f} to {cost_of['high']:.3f}, "
             f"{cost_of['blocks']} interleaved pairs of blocks)"
         )
+    elif overhead:
+        lines.append("what recording costs: lanista godot instrument --budget measures it")
     emit(value, as_json=as_json, shown=Group(table, Text("\n".join(lines))))
 
 

@@ -32,6 +32,12 @@ def test_only_gameplay_is_recorded(env: GodotEnv) -> None:
     assert {"scripts.arena", "scripts.robot", "scripts.levels.level_8"} <= modules
     assert not modules & {"scripts.display", "scripts.main"}
     assert not any(name.startswith("addons") for name in modules)
+    of_levels = {
+        function.name.partition(":")[2]
+        for function in env.catalogue.functions
+        if function.name.startswith("scripts.levels.level_")
+    }
+    assert of_levels == {f"Level{number}.passed" for number in range(1, robot.LEVELS + 1)}
 
 
 def test_a_world_begins_and_goes_on_alike_after_another_world(env: GodotEnv) -> None:
