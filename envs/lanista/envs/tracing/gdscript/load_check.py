@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,6 @@ from lanista.envs.tracing.gdscript.runtime import engine_file
 _FILES = ("load_check.gd", "load_check.tscn")
 _FRAMES = 300
 """The scene ends the engine in its first frame; this ends one that keeps it from doing so."""
-_MARK = "lanista-load-check "
 _FAILED = re.compile(r'Failed to load script "res://(?P<path>[^"\n]+)"')
 _ERROR = re.compile(
     r"SCRIPT ERROR: (?P<why>(?:Parse|Compile) Error: [^\n]*)\n\s*at: [^\n(]*\(res://(?P<path>[^\n]*):"
@@ -87,9 +87,10 @@ def load_scripts(
         }
         for script in asked
     ]
-    written = [folder / "load_check.json", *(folder / name for name in _FILES)]
+    request_file, found_file = folder / "load_check.json", folder / "load_check_found.json"
+    written = [request_file, found_file, *(folder / name for name in _FILES)]
     try:
-        written[0].write_text(json.dumps(request), encoding="utf-8")
+        request_file.write_text(json.dumps(request), encoding="utf-8")
         for name in _FILES:
             (folder / name).write_bytes(engine_file(name))
         finished = run_engine(
@@ -100,15 +101,16 @@ def load_scripts(
             ],
             timeout_s=timeout_s,
         )
+        if found_file.is_file():
+            found = json.loads(found_file.read_text(encoding="utf-8"))
+            return _report(found, finished.output)
     finally:
         for path in written:
             path.unlink(missing_ok=True)
             path.with_name(path.name + ".uid").unlink(missing_ok=True)
         if not existed:
-            folder.rmdir()
-    for line in finished.output.splitlines():
-        if line.startswith(f"{_MARK}found "):
-            return _report(json.loads(line.removeprefix(f"{_MARK}found ")), finished.output)
+            with suppress(OSError):
+                folder.rmdir()
     raise RunError(
         f"The project ended before its scripts were loaded (status {finished.code}); the engine "
         f"printed last: {finished.last_lines or 'nothing'}."

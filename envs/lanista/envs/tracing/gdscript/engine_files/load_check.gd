@@ -1,9 +1,8 @@
 extends Node
-## Loads every script named in load_check.json inside the running project and prints what the engine
-## found in it, then ends.
+## Loads every script named in load_check.json inside the running project, writes what the engine
+## found to load_check_found.json, and ends.
 
 const FOLDER: String = "res://__lanista__/"
-const MARK: String = "lanista-load-check "
 
 
 func _ready() -> void:
@@ -14,7 +13,6 @@ func _ready() -> void:
 		var path: String = entry["path"]
 		if "::" in path:
 			held.append(load(path.get_slice("::", 0)))
-		print(MARK, "loading ", path)
 		var script: GDScript = load(path) as GDScript
 		if script == null:
 			found[path] = {"loaded": false, "methods": {}}
@@ -25,7 +23,10 @@ func _ready() -> void:
 			methods[owner] = null if inner == null else _own_methods(inner)
 		var loaded: bool = script.can_instantiate() or script.is_abstract()
 		found[path] = {"loaded": loaded, "methods": methods}
-	print(MARK, "found ", JSON.stringify(found))
+	var file: FileAccess = FileAccess.open(FOLDER + "load_check_found.json", FileAccess.WRITE)
+	if file != null:
+		var _written: bool = file.store_string(JSON.stringify(found))
+		file.close()
 	get_tree().quit()
 
 
