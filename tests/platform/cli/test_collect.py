@@ -51,6 +51,12 @@ def test_record_show_verify_and_mend(capsys: pytest.CaptureFixture[str], tmp_pat
     code, out, _ = run(capsys, "data", "show", store)
     assert code == 0
     assert "longest trace" in out
+    assert len(shown["unreached"]) + shown["functions"] >= shown["catalogue"]
+    assert "crafter.objects:Arrow.update" in shown["unreached"]
+    code, out, _ = run(capsys, "data", "show", store, "--functions")
+    assert code == 0
+    assert "never" in out
+    assert "crafter/objects.py:" in out
 
     assert run_json(capsys, "data", "verify", store)["ok"] is True
     victim = next((store / "episodes").iterdir())

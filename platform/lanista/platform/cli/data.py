@@ -20,6 +20,10 @@ StoreArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of th
 @app.command("show")
 def show(
     path: StoreArgument,
+    functions: Annotated[
+        bool,
+        typer.Option("--functions", help="List every function: in how many steps it was called."),
+    ] = False,
     root: RootOption = None,
     as_json: JsonOption = False,
     seed: SeedOption = 0,
@@ -34,7 +38,8 @@ def show(
     from lanista.data.store import EpisodeStore
 
     path = Root.find(root).input(path)
-    value = describe(EpisodeStore.open(path))
+    store = EpisodeStore.open(path)
+    value = describe(store)
     totals = make_table(
         str(path),
         {"what": "left", "value": "left"},
@@ -70,7 +75,42 @@ def show(
             for item in value["achievements"]
         ],
     )
-    emit(value, as_json=as_json, shown=Group(totals, testers, achievements))
+    tables = [totals, testers, achievements]
+    if functions:
+        tables.append(
+            make_table(
+                f"Functions: {len(value['unreached'])} of {value['catalogue']} were never called "
+                "by a step",
+                {"function": "left", "where": "left", "steps": "right", "goal": "left"},
+                [
+                    [
+                        item["name"].rpartition(":")[2],
+                        f"{item['file']}:{item['line']}",
+                        f"{item['steps']:,}" if item["steps"] else "never",
+                        "goal" if item["goal"] else "",
+                    ]
+                    for item in _functions(store)
+                ],
+            )
+        )
+    emit(value, as_json=as_json, shown=Group(*tables))
+
+
+def _functions(store: "EpisodeStore") -> list[dict[str, Any]]:
+    """Return every function with the steps that called it; the rarest first, never first of all."""
+    called = {item["id"]: item["steps"] for item in store.manifest["functions"]}
+    goals = set(store.goals("recorded_minus_always"))
+    found = [
+        {
+            "name": function.name,
+            "file": function.file,
+            "line": function.line,
+            "steps": int(called.get(number, 0)),
+            "goal": number in goals,
+        }
+        for number, function in enumerate(store.catalogue.functions)
+    ]
+    return sorted(found, key=lambda item: (item["steps"], item["name"]))
 
 
 def describe(store: "EpisodeStore") -> dict[str, Any]:
@@ -107,6 +147,7 @@ def describe(store: "EpisodeStore") -> dict[str, Any]:
         "steps": totals["steps"],
         "functions": len(manifest["functions"]),
         "catalogue": len(store.catalogue),
+        "unreached": [item["name"] for item in _functions(store) if not item["steps"]],
         "scheme": store.catalogue.scheme,
         "goals": len(goals["recorded_minus_always"]["ids"]),
         "goals_by_rule": {rule: len(found["ids"]) for rule, found in goals.items()},
