@@ -4,7 +4,6 @@ import math
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import lanista.envs.godot
 from lanista.agents import experts  # by module: pytest collects imported names like tester_names
 from lanista.agents.experts.robot.guarded import TOUCH, enemy_x, is_clear
 from lanista.agents.experts.robot.situation import Enemy, Situation
 from lanista.agents.experts.robot.steering import STEP_S, Target, reach_velocity, steer
 from lanista.envs.errors import InputError
+from lanista.envs.game import load_game
 from lanista.envs.godot.environment import GodotEnv
-from lanista.envs.godot.game import GodotProject
 
-PROJECT = Path(lanista.envs.godot.__file__).parent / "multilevel_robot"
 STANDING = Situation(
     level=1, x=0.0, z=-5.0, height=2.1, velocity_x=0.0, velocity_z=0.0, goal_x=0.0, goal_z=-14.0,
     coins=(), enemies=(), belt=0.0,
@@ -30,7 +27,7 @@ STANDING = Situation(
 
 @pytest.fixture(scope="module")
 def env() -> Iterator[GodotEnv]:
-    game = GodotProject(PROJECT, fresh="reset").make()
+    game = load_game("robot").make("class", None)
     yield game
     game.close()
 

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import lanista.envs.godot
 from lanista.envs.godot.client import GodotClient
 from lanista.envs.godot.engine import Engine
+from lanista.envs.godot.robot import PROJECT
 from lanista.envs.tracing.catalogue import Catalogue
 from lanista.envs.tracing.gdscript.project import instrument_project
-
-PROJECT = Path(lanista.envs.godot.__file__).parent / "multilevel_robot"
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import lanista.envs.godot
 from lanista.envs.godot.engine import Engine
-
-PROJECT = Path(lanista.envs.godot.__file__).parent / "multilevel_robot"
+from lanista.envs.godot.robot import PROJECT
 
 
 def free_port() -> int:

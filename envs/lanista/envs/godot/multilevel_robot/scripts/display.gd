@@ -71,6 +71,8 @@ func _process(delta: float) -> void:
 		robot.visual.rotation.y = lerp_angle(
 			robot.visual.rotation.y, turned, minf(1.0, robot.TURN_SPEED * delta)
 		)
+	# What a bump or a jump tilted rights itself.
+	robot.visual.rotation.x = lerpf(robot.visual.rotation.x, 0.0, minf(1.0, 4.0 * delta))
 	for coin in _arena.level.coins:
 		coin.rotate_y(COIN_TURN * delta)
 	_label.text = (
