@@ -49,11 +49,11 @@ def recipe(hall: Path, episodes: int) -> CollectRecipe:
 def engines(connected: bool = True) -> list[psutil.Process]:
     """This process's and its workers' engines, those that are being played alone."""
     found = []
-    for process in psutil.process_iter(["cmdline"]):
-        arguments = process.info["cmdline"] or []
-        if not any(item.startswith("--port=") for item in arguments) or "--path" not in arguments:
-            continue
+    for process in psutil.Process().children(recursive=True):
         try:
+            arguments = process.cmdline()
+            if not any(item.startswith("--port=") for item in arguments):
+                continue
             links = process.net_connections("tcp")
         except psutil.Error:
             continue

@@ -200,7 +200,7 @@ def test_a_script_error_is_a_finding_with_its_place(env: Any) -> None:
 
 
 def test_a_hang_is_told_in_time(game: Game, hall: Path, cache: Path) -> None:
-    with closing(godot_game(hall, timeout_s=1.5).make()) as env:
+    with closing(godot_game(hall, timeout_s=5.0).make()) as env:
         env.reset(options={"world": 5})
         with pytest.raises(GameHung):
             env.client.call("freeze")
