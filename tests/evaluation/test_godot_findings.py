@@ -16,7 +16,7 @@ from lanista.envs.godot.engine import find_engine
 from lanista.evaluation.findings import Finding, engine_of, save_findings
 from lanista.evaluation.replay import load_recording, replay
 
-MAKER = Path(__file__).parents[1] / "envs" / "godot" / "bridge" / "conftest.py"
+MAKER = Path(__file__).parents[1] / "envs" / "godot" / "conftest.py"
 
 FAULTS = {
     "crash": ("OS.kill(OS.get_process_id())", "", ("crash", "GameCrashed", "engine")),

@@ -22,7 +22,7 @@ from lanista.envs.game import load_game
 from lanista.envs.godot.engine import find_engine
 from lanista.platform.executor import RayExecutor
 
-MAKER = Path(__file__).parents[1] / "envs" / "godot" / "bridge" / "conftest.py"
+MAKER = Path(__file__).parents[1] / "envs" / "godot" / "conftest.py"
 
 
 @pytest.fixture(scope="module")
