@@ -1,9 +1,9 @@
-"""Run the benchmarks, all or those named: ``python -m benchmarks [tracing crafter call_stack]``."""
+"""Run the benchmarks, all or those named: ``python -m benchmarks [tracing crafter call_stack godot]``."""
 
 import importlib
 import sys
 
-NAMES = ("tracing", "crafter", "call_stack")
+NAMES = ("tracing", "crafter", "call_stack", "godot")
 
 if __name__ == "__main__":
     chosen = sys.argv[1:] or NAMES
