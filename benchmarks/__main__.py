@@ -1,4 +1,4 @@
-"""Run the benchmarks, all or those named: ``python -m benchmarks [tracing crafter call_stack godot]``."""
+"""Run the benchmarks, all or those named: ``python -m benchmarks tracing crafter``."""
 
 import importlib
 import sys
