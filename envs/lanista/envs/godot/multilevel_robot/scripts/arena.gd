@@ -25,6 +25,8 @@ const TICK_LIMIT := 3500
 ## The robot has fallen when its box touches the plane at this height.
 const FALL_HEIGHT := -10.4
 const GOAL_HALF_SIZE := 1.2
+## How low a goal's light is while coins are left.
+const LOCKED_PORTAL := Vector3(1.0, 0.15, 1.0)
 const MODES: Array[String] = ["run", "single"]
 
 ## Which arena of the scene this is, from 0; each plays worlds of its own.
@@ -160,13 +162,14 @@ func enter_level(number: int) -> void:
 	robot.belt = -1
 	robot.position = level.position + robot.spot
 	portal.position = level.position + goal
+	portal.scale = Vector3.ONE if coins_left == 0 else LOCKED_PORTAL
 	at_goal = false
 	least_distance = Vector2(goal.x - start.x, goal.z - start.z).length()
 
 
 ## The last coin of the level was taken.
 func open_goal() -> void:
-	portal.visible = true
+	portal.scale = Vector3.ONE
 
 
 ## The robot came to the goal with coins left.
