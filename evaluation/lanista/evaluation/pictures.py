@@ -71,7 +71,8 @@ class Pictures:
         draw.text((8, _STRIP + 6), "what the player saw, step by step", MUTED, font(13))
         top = _STRIP + 30
         half = SIDE if self._way is None else SIDE // 2
-        names = [name for name in self._numbers if name not in self._hidden()]
+        # Single numbers first: those of a list say less by themselves.
+        names = sorted(self._numbers.keys() - self._hidden(), key=lambda n: ("." in n, n))
         for row, name in enumerate(names[:_MOST_NUMBERS]):
             y = top + row * 16
             draw.text((8, y), cut(name, 22), MUTED, font(12))
@@ -138,7 +139,7 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     number = float(value)
     if not math.isfinite(number):
-        return "–"
+        return "-"
     return str(int(number)) if number == int(number) else f"{number:.2f}"
 
 
