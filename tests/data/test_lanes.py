@@ -41,6 +41,8 @@ class Counter(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         self.steps, self.world = 0, int(options["world"])
+        if self.dies(self.world, 0):
+            raise Died("at the reset")
         return self.see(), {"call_trace": CallTrace(), "world_fingerprint": "w"}
 
     def step(self, action: int) -> Any:
@@ -125,6 +127,23 @@ def test_a_death_that_repeats_is_a_finding() -> None:
     assert "signal 9" in fault.traceback
     # Once, once more to be sure, and no third time.
     assert len(opened) == 3
+
+
+def test_engines_killed_at_the_reset_twice_are_not_yet_a_finding() -> None:
+    left = [2]
+
+    def dies(_: int, step: int) -> bool:
+        left[0] -= step == 0 and left[0] > 0
+        return step == 0 and left[0] > 0
+
+    left[0] = 3  # two deaths
+    (episode,) = Lanes(lambda: Counter(dies, [])).play([play(0)], make_tester=tape)
+    assert (episode.fault, episode.steps) == (None, 6)
+    left[0] = 99
+    (episode,) = Lanes(lambda: Counter(dies, [])).play([play(0)], make_tester=tape)
+    assert episode.fault is not None
+    assert (episode.fault.message, episode.steps) == ("at the reset", 0)
+    assert left[0] == 96
 
 
 def test_deaths_that_never_repeat_are_told_as_such() -> None:

@@ -2,8 +2,9 @@
 
 A game in a process of its own can end for reasons that are not its own: somebody kills it, or the
 machine has no memory left. Plays are deterministic, so a play whose game died is played again from
-its start. If it dies again in the same way at the same step, that is a finding; if it comes to an
-end, that is its result, and nobody can tell from the record that anything happened.
+its start. If it dies again in the same way at the same step (at the reset: three times), that is a
+finding; if it comes to an end, that is its result, and nobody can tell from the record that
+anything happened.
 """
 
 import contextlib
@@ -87,9 +88,11 @@ class Lanes:
             for number, episode in zip(numbers, run(numbers), strict=True):
                 if number not in pending:
                     continue
-                same = any(_alike(episode, before) for before in tried[number])
+                alike = sum(_alike(episode, before) for before in tried[number])
                 tried[number].append(episode)
-                if same or not _died(episode):
+                # Whoever kills engines between plays meets them at the reset more than once.
+                settled = alike >= (1 if episode.steps else 2)
+                if settled or not _died(episode):
                     episodes[number] = episode
                     pending = [other for other in pending if other != number]
         for number in pending:

@@ -20,7 +20,7 @@ from lanista.envs.godot.engine import find_engine
 from lanista.envs.godot.environment import GodotEnv, Launch, numbers_of
 from lanista.envs.godot.faults import GameCrashed, GameHung, GameScriptError
 from lanista.envs.godot.game import godot_game
-from lanista.envs.godot.godot_rl_wrappers import CleanRlGodotEnv, GodotRlEnv
+from lanista.envs.godot.godot_rl_wrappers import CleanRLGodotEnv, GodotRlEnv
 from lanista.envs.godot.protocol import ActionPart, ObservationPart
 from lanista.envs.godot.spaces import ActionLayout, ObservationLayout
 from lanista.envs.godot.vector import GodotVectorEnv
@@ -277,7 +277,7 @@ def test_code_written_for_godot_rl_plays_on(games: Any) -> None:
         assert env.call("first_place") is not None
         with pytest.raises(RuntimeError, match="step_send comes before"):
             env.step_recv()
-    with closing(CleanRlGodotEnv(project, n_parallel=2, seed=1)) as many:
+    with closing(CleanRLGodotEnv(project, n_parallel=2, seed=1)) as many:
         assert many.num_envs == 4
         seen, _ = many.reset(seed=3)
         assert seen.shape == (4, 4)

@@ -1,6 +1,6 @@
 """Lanista's client in the shapes of the ``godot_rl`` package, for training code written for it.
 
-``GodotRlEnv`` stands in for ``godot_rl.core.godot_env.GodotEnv`` and ``CleanRlGodotEnv`` for its
+``GodotRlEnv`` stands in for ``godot_rl.core.godot_env.GodotEnv`` and ``CleanRLGodotEnv`` for its
 CleanRL wrapper: the same arguments, calls and shapes. Three things differ. Reads have a timeout,
 and a game that dies or hangs is told at once; with an instrumented copy ``terminated`` and
 ``truncated`` are apart, and the last observation of an episode is in its ``info`` as
@@ -181,7 +181,7 @@ class GodotRlEnv:
         return self._layout.split(row)
 
 
-class CleanRlGodotEnv:
+class CleanRLGodotEnv:
     """Several game processes side by side, all their agents in one batch, as CleanRL steps them."""
 
     def __init__(
