@@ -134,7 +134,7 @@ def test_a_hang_that_does_not_come_again_is_not_reproduced() -> None:
     [
         ("{", "no JSON"),
         ("[]", "no JSON object"),
-        ('{"format": "lanista-tea"}', "no path or finding"),
+        ('{"format": "lanista-tea"}', "is no recorded path or finding"),
         ('{"format": "lanista-finding"}', "not a finding"),
         (
             '{"format": "lanista-path", "function": "f", "tape": {}}',

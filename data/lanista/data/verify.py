@@ -28,6 +28,8 @@ from lanista.data.store import (
 from lanista.envs.errors import InputError
 
 QUARANTINE = "quarantine"
+FINDINGS = "findings"
+"""Folder of a recording for what broke in it, which can be written anew at any time."""
 QUARANTINE_FILE = "quarantine.json"
 
 
@@ -222,7 +224,7 @@ def _check_others(path: Path) -> Iterator[Problem]:
         file = item.relative_to(path).as_posix()
         if item.is_dir() or file in known or file in episodes:
             continue
-        if file.startswith(f"{QUARANTINE}/"):
+        if file.startswith((f"{QUARANTINE}/", f"{FINDINGS}/")):
             continue
         if item.name.startswith(TEMPORARY):
             yield Problem(file, "unknown: left half written by a recording that was killed")

@@ -134,7 +134,13 @@ def load_game(game_id: str) -> Game:
     except InputError:
         raise
     except ImportError as error:
-        raise InputError(f"Game {game_id!r} cannot be imported: {error}.") from error
+        hint = (
+            f" Run this in the folder that holds {module_name.partition('.')[0]}, or name that "
+            "folder in PYTHONPATH."
+            if isinstance(error, ModuleNotFoundError)
+            else ""
+        )
+        raise InputError(f"Game {game_id!r} cannot be imported: {error}.{hint}") from error
     except (Exception, SystemExit) as error:
         # The module is somebody else's: whatever it does at import, it is no game to us.
         raise InputError(

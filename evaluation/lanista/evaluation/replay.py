@@ -72,6 +72,10 @@ class ReplayResult:
         return value | {"first_difference": None if difference is None else asdict(difference)}
 
 
+class _OtherFileError(InputError):
+    """A file that is whole, and something else."""
+
+
 def load_recording(file: Path) -> RecordedPath | Finding:
     """Read a file that ``lanista replay`` can play.
 
@@ -86,7 +90,9 @@ def load_recording(file: Path) -> RecordedPath | Finding:
             case "lanista-finding":
                 recording = Finding.from_json(value)
             case other:
-                raise InputError(f"it is no path or finding (its format is {other!r}).")
+                raise _OtherFileError(f"{file} is no recorded path or finding (format {other!r}).")
+    except _OtherFileError:
+        raise
     except InputError as error:
         raise InputError(f"{file} is corrupt: {error}") from error
     if not recording.tape.actions:

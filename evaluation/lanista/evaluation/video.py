@@ -21,6 +21,7 @@ from lanista.evaluation.pictures import INK, MUTED, PAPER, SIDE, Pictures, cut, 
 _PANEL = 400
 _MARGIN = 14
 _GOAL = (255, 196, 61)
+_BROKEN = (255, 110, 100)
 
 
 def write_video(
@@ -122,6 +123,11 @@ class _Painter:
             text = f"{mark}: {_short(self._goal)}"
             draw.text((left, top), cut(text, 46), _GOAL if reached else MUTED, font(14))
             top += 22
+        if episode.fault is not None and step == episode.steps - 1:
+            what = f"{episode.fault.exception} at {episode.fault.where}"
+            for line in (what, episode.fault.message):
+                draw.text((left, top), cut(line, 52), _BROKEN, font(14))
+                top += 20
         total = int(counts.sum())
         draw.text((left, top), f"{total} calls, {len(ids)} functions", MUTED, font(13))
         self._calls(draw, left, top + 22, ids, counts)

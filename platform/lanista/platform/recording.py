@@ -1,13 +1,19 @@
 """The data of an experiment: checked before any work, recorded where it is missing."""
 
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from lanista.agents.experts import make_tester, tester_hash
 from lanista.data.collect import collect
 from lanista.data.goals import action_dependent
 from lanista.data.store import EpisodeStore
+from lanista.data.verify import FINDINGS
 from lanista.envs.errors import RunError
 from lanista.envs.game import load_game
+from lanista.evaluation.findings import Finding, engine_of, save_findings
 from lanista.platform.cli.output import progress, say
 from lanista.platform.executor import RayExecutor
 from lanista.platform.experiment import DataSource
@@ -17,6 +23,7 @@ from lanista.platform.training import Data
 STATES = 120
 """States in which every action is tried for the ``action_dependent`` goals, by default."""
 _PLAYS = 12
+_PLACE = ("kind", "exception", "where")
 
 
 def check_source(source: DataSource, root: Root) -> None:
@@ -108,3 +115,36 @@ def add_action_dependent(store: EpisodeStore, states: int) -> None:
         store.save_action_dependent(
             action_dependent(store, plays=plays, states=states, on_play=lambda: advance(1))
         )
+
+
+def save_found(store: EpisodeStore, found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Write what broke in a recording as files that ``lanista replay`` plays.
+
+    Args:
+        store: The recording.
+        found: Its findings, see :func:`lanista.data.collect.findings`.
+
+    Returns:
+        The findings, each with ``replay``: the file of its shortest play in the store's folder
+        ``findings``, or ``None`` where not the game but who played it broke.
+    """
+    game = load_game(store.game_id)
+    engine = engine_of(game)
+    shortest: dict[tuple[str, ...], tuple[int, str]] = {}
+    for row in store.rows():
+        if row["fault"] is not None:
+            place = tuple(row["fault"][name] for name in _PLACE)
+            known = shortest.get(place)
+            if known is None or row["steps"] < known[0]:
+                shortest[place] = row["steps"], row["episode_id"]
+    told = []
+    for item in found:
+        _, episode_id = shortest[tuple(item[name] for name in _PLACE)]
+        episode = store.read(episode_id, observations=False)
+        finding = Finding.of(episode, store.catalogue, engine)
+        files: list[Path] = []
+        if finding is not None:
+            whole = replace(finding, occurrences=int(item["count"]))
+            files = save_findings([whole], store.path / FINDINGS)
+        told.append({**item, "replay": str(files[0]) if files else None})
+    return told

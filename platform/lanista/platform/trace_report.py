@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lanista.data.faults import fault_of
 from lanista.data.goals import recorded_minus_always
 from lanista.envs.errors import InputError, LanistaError, RunError
 from lanista.envs.game import Game
@@ -52,6 +53,8 @@ class PlayedTrace:
         observations_sha256: Hash of every observation in order, those of resets too.
         traces_sha256: Hash of every trace in order, those of resets too.
         worlds: The worlds played.
+        broke: What broke the game before all steps were played: ``world``, ``step``,
+            ``exception``, ``message``, ``where`` and ``traceback``; ``None`` if nothing did.
     """
 
     catalogue: Catalogue
@@ -63,6 +66,7 @@ class PlayedTrace:
     observations_sha256: str
     traces_sha256: str
     worlds: tuple[int, ...]
+    broke: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that ``lanista trace --json`` prints, without the overhead."""
@@ -91,6 +95,7 @@ class PlayedTrace:
             "observations_sha256": self.observations_sha256,
             "traces_sha256": self.traces_sha256,
             "worlds": list(self.worlds),
+            "broke": self.broke,
         }
 
 
@@ -108,7 +113,7 @@ def play_and_count(
 
     Raises:
         InputError: If there are no steps to play, or a pattern matches nothing.
-        RunError: If the game raises something or wants to exit.
+        RunError: If the game raises something or wants to exit before a step is over.
     """
     if steps < 1:
         raise InputError(f"{steps} steps cannot be played; give --steps 1 or more.")
@@ -136,6 +141,7 @@ def play_and_count(
             space.seed(int(np.random.SeedSequence([seed, worlds[-1]]).generate_state(1)[0]))
 
         length = 0
+        broke: dict[str, Any] | None = None
         start()
         for _ in range(steps):
             observation, _, terminated, truncated, info = env.step(env.action_space.sample())
@@ -151,20 +157,29 @@ def play_and_count(
     except LanistaError:
         raise
     except (Exception, SystemExit) as error:
-        # Here a game that breaks has nothing to be kept in; recording it makes a finding of it.
-        raise RunError(
-            f"The game broke in world {worlds[-1]} at step {length}: "
-            f"{type(error).__name__}: {error}; lanista collect keeps it as a finding."
-        ) from error
+        if not per_step:
+            raise RunError(
+                f"The game broke in world {worlds[-1]} at step {length}: "
+                f"{type(error).__name__}: {error}; lanista collect keeps it as a finding."
+            ) from error
+        fault = fault_of(error, catalogue)
+        broke = {
+            "world": worlds[-1],
+            "step": length,
+            **{
+                name: getattr(fault, name)
+                for name in ("exception", "message", "where", "traceback")
+            },
+        }
     finally:
         env.close()
     goals = recorded_minus_always(
         {index: (int(count), int(count)) for index, count in enumerate(steps_called) if count},
-        steps,
+        len(per_step),
     )
     return PlayedTrace(
         catalogue,
-        steps,
+        len(per_step),
         tuple(calls.tolist()),
         tuple(steps_called.tolist()),
         goals,
@@ -172,6 +187,7 @@ def play_and_count(
         observations.hexdigest(),
         traces.hexdigest(),
         tuple(worlds),
+        broke,
     )
 
 

@@ -112,3 +112,24 @@ def test_another_recipe_in_the_same_folder_is_refused(
     code, _, err = run(capsys, *base, "--episodes", 2, "--seed", 3)
     assert code == 2
     assert "another recipe (episodes, seed)" in err
+
+
+def test_what_breaks_in_a_recording_is_a_file_that_replays(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    command = ["collect", "vault_game:GAME", "--out", store, "--episodes", 400, "--workers", 0]
+    found = run_json(capsys, *command)["findings"]
+    assert [item["exception"] for item in found] == ["ZeroDivisionError"]
+    assert found[0]["count"] >= 1
+    file = Path(found[0]["replay"])
+    assert file.parent == store / "findings"
+    assert run_json(capsys, "data", "verify", store)["ok"] is True
+    code, out, _ = run(capsys, *command)
+    assert code == 0
+    assert found[0]["message"] in out
+    assert "lanista replay" in out
+    assert file.name in out.replace("\n", "").replace("│", "").replace(" ", "")
+    replayed = run_json(capsys, "replay", file)
+    assert replayed["reproduced"] is True
+    assert replayed["exception"].startswith("ZeroDivisionError")

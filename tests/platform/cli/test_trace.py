@@ -83,6 +83,29 @@ def test_bad_input_is_refused_in_one_line(
     assert len(err.strip().splitlines()) == 1
 
 
+def test_a_game_that_breaks_later_shows_what_it_called_before(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [5]  # a reset makes one of these calls
+
+    def broken(*_: object) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise ZeroDivisionError("bad luck")
+
+    monkeypatch.setattr("crafter.env.Env._update_time", broken)
+    code, out, err = run(capsys, "crafter", "--world", "7", "--steps", "9", "--only", "Env.step")
+    assert code == 1
+    assert "functions called in 3 steps" in " ".join(out.split())
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("error: The game broke in world 7 at step 3: ZeroDivisionError at ")
+    assert "bad luck" in last
+    left[0] = 5
+    code, out, _ = run(capsys, "crafter", "--world", "7", "--steps", "9", "--json")
+    told = json.loads(out)
+    assert (code, told["steps"], told["broke"]["exception"]) == (1, 3, "ZeroDivisionError")
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError("bad\nluck"), SystemExit(3)])
 def test_a_game_that_breaks_is_named_in_one_line(
     capsys: pytest.CaptureFixture[str],

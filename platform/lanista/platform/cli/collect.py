@@ -1,6 +1,7 @@
 """``lanista collect``."""
 
-from collections.abc import Callable, Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,7 +65,7 @@ def collect(
     from lanista.data.executor import SerialExecutor
     from lanista.data.store import EpisodeStore
     from lanista.envs.errors import InputError
-    from lanista.platform.recording import add_action_dependent
+    from lanista.platform.recording import add_action_dependent, save_found
     from lanista.platform.root import Root
 
     if out is None:
@@ -92,13 +93,14 @@ def collect(
     store = EpisodeStore.open(out)
     if states and not result.failures:
         add_action_dependent(store, states)
+    found = save_found(store, result.findings)
     goals = {rule: len(found["ids"]) for rule, found in store.manifest["goals"].items()}
     value = {
         "episodes": result.episodes,
         "steps": result.steps,
         "workers": executor.workers if isinstance(executor, _LateRay) else 0,
         "restarted": result.restarted,
-        "findings": result.findings,
+        "findings": found,
         "failures": result.failures,
         "goals": goals,
         "manifest_sha256": result.manifest_sha256,
@@ -114,8 +116,19 @@ def collect(
             ["workers restarted", str(result.restarted)],
             ["manifest", result.manifest_sha256],
             *(
-                [f"finding ({item['count']}×)", f"{item['exception']} at {item['where']}"]
-                for item in result.findings
+                row
+                for item in found
+                for row in (
+                    [
+                        f"finding ({item['count']}×)",
+                        f"{item['exception']} at {item['where']}: {item['message']}",
+                    ],
+                    *(
+                        [["  to see it", f"lanista replay {_quoted(item)}"]]
+                        if item["replay"]
+                        else []
+                    ),
+                )
             ),
             *(
                 [f"not recorded: world {item['world']}", f"{item['kind']}: {item['detail']}"]
@@ -123,9 +136,17 @@ def collect(
             ),
         ],
     )
+    # A command is there to be copied whole.
+    table.columns[1].overflow = "fold"
     emit(value, as_json=as_json, shown=table)
     if result.failures:
         raise typer.Exit(1)
+
+
+def _quoted(item: Mapping[str, Any]) -> str:
+    path = Path(item["replay"])
+    here = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return shlex.quote(str(here))
 
 
 class _LateRay:

@@ -77,16 +77,21 @@ def show(
     )
     tables = [totals, testers, achievements]
     if functions:
+        resets = {
+            int(call)
+            for episode in store.episodes(observations=False)
+            for call in episode.reset_trace.bag()[0]
+        }
         tables.append(
             make_table(
-                f"Functions: {len(value['unreached'])} of {value['catalogue']} were never called "
-                "by a step",
+                f"Functions: {len(value['unreached'])} of {value['catalogue']} were called by no "
+                "step",
                 {"function": "left", "where": "left", "steps": "right", "goal": "left"},
                 [
                     [
                         item["name"].rpartition(":")[2],
                         f"{item['file']}:{item['line']}",
-                        f"{item['steps']:,}" if item["steps"] else "never",
+                        f"{item['steps']:,}" if item["steps"] else _never(item["id"] in resets),
                         "goal" if item["goal"] else "",
                     ]
                     for item in _functions(store)
@@ -96,12 +101,17 @@ def show(
     emit(value, as_json=as_json, shown=Group(*tables))
 
 
+def _never(at_reset: bool) -> str:
+    return "in resets only" if at_reset else "never"
+
+
 def _functions(store: "EpisodeStore") -> list[dict[str, Any]]:
     """Return every function with the steps that called it; the rarest first, never first of all."""
     called = {item["id"]: item["steps"] for item in store.manifest["functions"]}
     goals = set(store.goals("recorded_minus_always"))
     found = [
         {
+            "id": number,
             "name": function.name,
             "file": function.file,
             "line": function.line,
@@ -194,13 +204,13 @@ def verify(
         "problems": [{"file": item.file, "what": item.what} for item in found.problems],
         "quarantined": quarantine and not found.ok,
     }
+    title = f"{path}: {len(found.sound)} sound episodes, {len(found.problems)} problems"
     table = make_table(
-        f"{path}: {len(found.sound)} sound episodes, {len(found.problems)} problems"
-        + (", set aside" if value["quarantined"] else ""),
+        title + (", set aside" if value["quarantined"] else ""),
         {"file": "left", "what": "left"},
         [[item.file, item.what] for item in found.problems],
     )
-    emit(value, as_json=as_json, shown=table)
+    emit(value, as_json=as_json, shown=title if found.ok else table)
     if not found.ok:
         raise typer.Exit(1)
 

@@ -54,13 +54,14 @@ def replay(
         write_video(result.episode, recording.tape.scheme, video, goal=goal)
     value = {**result.to_json(), "video": str(video.resolve()) if video else None}
     difference = result.first_difference
+    has_goal = isinstance(recording, RecordedPath) or recording.tape.goal is not None
     shown = make_table(
         "Replay",
         {"": "left", "found": "left"},
         [
             ["reproduced", "yes" if result.reproduced else "no"],
             ["steps", str(result.steps)],
-            ["reached", "yes" if result.reached else "no"],
+            *([["reached", "yes" if result.reached else "no"]] if has_goal else []),
             ["exception", result.exception or "none"],
             [
                 "first difference",

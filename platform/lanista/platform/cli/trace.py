@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lanista.platform.cli.options import JsonOption, SeedOption
-from lanista.platform.cli.output import emit, make_table, progress
+from lanista.platform.cli.output import emit, make_table, progress, say
 
 BAR_WIDTH = 12
 WIDE = 110
@@ -42,7 +42,7 @@ def trace(
     from rich.console import Console, Group
     from rich.text import Text
 
-    from lanista.envs.errors import InputError
+    from lanista.envs.errors import InputError, RunError
     from lanista.envs.game import load_game
     from lanista.envs.tracing.catalogue import Scheme
     from lanista.envs.tracing.scope import read_patterns
@@ -74,7 +74,7 @@ def trace(
     value = played.to_json()
     cost = (
         measure_overhead(found, world=world, seed=seed, scheme=schemes[scheme], patterns=patterns)
-        if overhead
+        if overhead and played.broke is None
         else None
     )
     if cost is not None:
@@ -94,7 +94,7 @@ def trace(
     columns = {"function": "left", **({"where": "left"} if wide else {})}
     columns |= {"calls": "right", "in steps": "right", "": "left", "goal": "left"}
     table = make_table(
-        f"{game}: {len(called)} of {len(names)} functions called in {steps} steps",
+        f"{game}: {len(called)} of {len(names)} functions called in {value['steps']} steps",
         columns,
         [
             [
@@ -123,9 +123,16 @@ def trace(
             f"(quartiles {cost_of['low']:.3f} to {cost_of['high']:.3f}, "
             f"{cost_of['blocks']} interleaved pairs of blocks)"
         )
-    elif overhead:
+    elif overhead and played.broke is None:
         lines.append("what recording costs: lanista godot instrument --budget measures it")
     emit(value, as_json=as_json, shown=Group(table, Text("\n".join(lines))))
+    if (broke := played.broke) is not None:
+        say(broke["traceback"])
+        raise RunError(
+            f"The game broke in world {broke['world']} at step {broke['step']}: "
+            f"{broke['exception']} at {broke['where']}: {broke['message']}; lanista collect keeps "
+            "it as a finding that can be replayed."
+        )
 
 
 def _shortest(names: list[str]) -> list[str]:
