@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
@@ -311,6 +312,18 @@ def test_parts_lie_in_arrays() -> None:
         mixed.split([0.5, np.nan, 0, 0, 0])
     with pytest.raises(InputError, match="40 × 40 joint choices"):
         ActionLayout((ActionPart("a", 40, True), ActionPart("b", 40, True)))
+
+
+def test_a_project_that_nobody_can_play_is_refused_at_once(games: Any) -> None:
+    project = games.project(None, name="lonely", bridge=False)
+    for script in project.glob("*.gd"):
+        script.write_text(script.read_text().replace("AGENT", "CROWD"))
+    for script in project.glob("sync_*.gd"):
+        script.unlink()
+    began = time.monotonic()
+    with pytest.raises(InputError, match="has no Sync node: add the godot-rl plugin's"):
+        load_game(str(project))
+    assert time.monotonic() - began < 20
 
 
 def test_what_is_no_project_is_refused(tmp_path: Path) -> None:

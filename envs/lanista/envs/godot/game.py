@@ -225,6 +225,9 @@ def godot_game(
         options=tuple(sorted((options or {}).items())),
         **settings,
     )
+    if not _names_agents(found):
+        # Said at once, where the engine would wait for an agent for a minute.
+        found.require_sync()
     told = (facts or spec.facts)()
     numbers = told.action_shape[0] if told.action_shape else 0
     return Game(
@@ -242,6 +245,17 @@ def godot_game(
         action_low=(-1.0,) * numbers,
         action_high=(1.0,) * numbers,
     )
+
+
+def _names_agents(project: Project) -> bool:
+    """Say whether any script puts nodes into godot-rl's group of agents."""
+    for script in (*project.scripts, *project.addon_scripts):
+        try:
+            if b"AGENT" in (project.path / script).read_bytes():
+                return True
+        except OSError:
+            continue
+    return False
 
 
 @functools.cache
