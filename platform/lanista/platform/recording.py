@@ -55,6 +55,7 @@ def record(source: DataSource, root: Root, workers: int | None) -> tuple[Data, d
     recipe = source.collect
     if recipe is None:
         totals = data.store.manifest["totals"]
+        _tell_sides(data.store)
         return data, {
             "collect/episodes": float(totals["episodes"]),
             "collect/steps": float(totals["steps"]),
@@ -77,6 +78,7 @@ def record(source: DataSource, root: Root, workers: int | None) -> tuple[Data, d
             f"{first['world']} ({first['kind']}: {first['detail']}); run again to try them again."
         )
     add_action_dependent(data.store, STATES)
+    _tell_sides(data.store)
     return data, {
         "collect/episodes": float(found.episodes),
         "collect/steps": float(found.steps),
@@ -84,6 +86,15 @@ def record(source: DataSource, root: Root, workers: int | None) -> tuple[Data, d
         "collect/findings": float(len(found.findings)),
         "collect/seconds": time.monotonic() - began,
     }
+
+
+def _tell_sides(store: EpisodeStore) -> None:
+    """Say what cannot be watched while agents train."""
+    if not store.manifest["totals"]["split"]["validation"]:
+        say(
+            f"No play of {store.path} is on the validation side, so there is no validation loss to "
+            "look at; more plays bring some."
+        )
 
 
 def cluster_workers(wanted: int | None) -> int:
