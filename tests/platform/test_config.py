@@ -137,6 +137,25 @@ def test_overrides_that_make_no_sense_are_refused(override: str, expected: str) 
     assert expected in line
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("wheels: [3]", "wheels.0 is 3, which holds no keys."),
+        ("wheels: []", "wheels is an empty list."),
+    ],
+)
+def test_an_override_below_what_holds_no_keys_is_refused(text: str, expected: str) -> None:
+    [line] = problems(text, "wheels.0.size=1")
+    assert line.endswith(expected)
+
+
+def test_an_override_changes_one_place_of_what_an_anchor_shares() -> None:
+    text = "name: a\nwheels: [&w {size: 1}, *w]\nspare: *w\n"
+    made = car(text, "wheels.0.size=2")
+    assert [wheel.size for wheel in made.wheels] == [2, 1]
+    assert made.spare == Wheel(1)
+
+
 def test_an_unknown_profile_names_those_there_are() -> None:
     assert problems(GOOD, profile="fast") == ("car.yaml has no profile 'fast'; it has quick.",)
 

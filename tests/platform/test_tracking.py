@@ -53,6 +53,16 @@ def test_a_run_is_adopted_after_its_driver_died(root: Root) -> None:
     assert run.data.tags["mlflow.parentRunId"] == parent.run_id
 
 
+def test_totals_of_a_run_that_goes_on_take_the_place_of_the_earlier_ones(root: Root) -> None:
+    for failed in (1.0, 0.0):
+        log = Tracker(root, "s").open("sweep")
+        log.log_metrics({"collect/seconds": 5.0 * failed})
+        log.log_metrics({"sweep/failed": failed}, anew=True)
+        time.sleep(0.01)
+    metrics = Tracker(root, "s")._client.get_run(log.run_id).data.metrics
+    assert metrics == {"collect/seconds": 5.0, "sweep/failed": 0.0}
+
+
 def test_other_names_and_numbers_that_are_none_are_dropped(root: Root) -> None:
     tracker = Tracker(root, "s")
     log = tracker.open("trial", "t0")

@@ -112,11 +112,19 @@ def parse_document(
         ) from error
     if not isinstance(value, dict):
         raise InputError(f"{source}: it must hold keys and values, not {_kind(value)}.")
+    value = _apart(value)
     lines = dict(_lines(node, ())) if node is not None else {}
     value, lines = _with_profile(value, lines, profile, source)
     for override in overrides:
         _override(value, lines, override)
     return Document(value, source, lines)
+
+
+def _apart(value: Any) -> Any:
+    """Copy a value so that what an anchor shares can be overridden in one place alone."""
+    if isinstance(value, dict):
+        return {key: _apart(item) for key, item in value.items()}
+    return [_apart(item) for item in value] if isinstance(value, list) else value
 
 
 def _one_line(error: Exception) -> str:
@@ -186,12 +194,16 @@ def _override(value: dict[str, Any], lines: dict[KeyPath, int], override: str) -
         if isinstance(place, list):
             if not key.isdecimal() or int(key) >= len(place):
                 where = ".".join(keys[:position])
-                raise InputError(f"--set {override!r}: {where} has items 0 to {len(place) - 1}.")
+                held = f"has items 0 to {len(place) - 1}" if place else "is an empty list"
+                raise InputError(f"--set {override!r}: {where} {held}.")
             path.append(int(key))
         elif isinstance(place, dict):
             if not last and not isinstance(place.get(key), dict | list):
                 place[key] = {}
             path.append(key)
+        else:
+            where = ".".join(keys[:position])
+            raise InputError(f"--set {override!r}: {where} is {place!r}, which holds no keys.")
         if last:
             place[path[-1]] = item
         place = place[path[-1]]

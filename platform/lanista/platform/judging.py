@@ -10,7 +10,7 @@ from lanista.agents.player import load_player
 from lanista.data.executor import Executor
 from lanista.evaluation.evaluation import Evaluation, GoalProtocol
 from lanista.evaluation.protocol import check_protocol, evaluate
-from lanista.evaluation.statistics import t_interval
+from lanista.evaluation.statistics import Interval, rate_interval, t_interval
 from lanista.platform.experiment import EvaluateConfig, GoalSubset
 from lanista.platform.training import Data
 
@@ -126,7 +126,9 @@ def make_table(evaluations: Mapping[str, Sequence[Evaluation]]) -> list[dict[str
             row["episode_return"] = _cell(only.episode_return.to_json())
             row["function_coverage"] = dict(only.summary()["function_coverage"])
         else:
-            row["success_rate"] = _over_seeds(item.success_rate.value for item in found)
+            row["success_rate"] = _over_seeds(
+                (item.success_rate.value for item in found), rate_interval
+            )
             row["episode_return"] = _over_seeds(item.episode_return.value for item in found)
             row["function_coverage"] = _over_seeds(float(item.coverage) for item in found)
             row["function_coverage"]["interval_of"] = "coverage, over training seeds"
@@ -135,8 +137,10 @@ def make_table(evaluations: Mapping[str, Sequence[Evaluation]]) -> list[dict[str
     return rows
 
 
-def _over_seeds(values: Iterable[float]) -> dict[str, Any]:
-    return _cell(t_interval(list(values), "training seeds").to_json())
+def _over_seeds(
+    values: Iterable[float], make: Callable[[Sequence[float], str], Interval] = t_interval
+) -> dict[str, Any]:
+    return _cell(make(list(values), "training seeds").to_json())
 
 
 def _cell(interval: Mapping[str, Any]) -> dict[str, Any]:

@@ -328,7 +328,8 @@ class _Sweep:
                 "sweep/finished": float(len(judged)),
                 "sweep/failed": float(len(failures)),
                 "sweep/seconds": seconds,
-            }
+            },
+            anew=True,
         )
         if report is not None:
             parent.log_file(report, "report")

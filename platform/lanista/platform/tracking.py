@@ -284,18 +284,23 @@ class RunLog:
         for start in range(0, len(items), _BATCH_PARAMS):
             self._client.log_batch(self.run_id, params=items[start : start + _BATCH_PARAMS])
 
-    def log_metrics(self, values: Mapping[str, float], step: int = 0) -> None:
+    def log_metrics(
+        self, values: Mapping[str, float], step: int = 0, *, anew: bool = False
+    ) -> None:
         """Log metrics in one batch; names outside :data:`METRICS` and NaN are dropped.
 
         In an adopted run, steps that a metric already has are left out, so that a trial that
-        repeats its last updates after a kill shows each of them once.
+        repeats its last updates after a kill shows each of them once. Under ``anew`` they are
+        logged again, for totals that an earlier part of the run left unfinished.
         """
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
         items = []
         for name, value in values.items():
-            if name not in METRICS or not math.isfinite(value) or step <= self._last_step(name):
+            if name not in METRICS or not math.isfinite(value):
+                continue
+            if not anew and step <= self._last_step(name):
                 continue
             items.append(Metric(name, float(value), now, step))
             self._last_steps[name] = step
