@@ -122,6 +122,15 @@ def test_a_crash_is_kept_and_loses_no_other_lane(same_episode):
     same_episode(alone, episodes[3])
 
 
+@pytest.mark.parametrize("choice", [4, -1, 2.5, float("nan"), "left"])
+def test_an_action_that_the_game_lacks_is_the_players_fault(choice):
+    env = tiny_game.CorridorEnv()
+    episode = rollout([env], plays([0]), testers=[ActionTape([1, choice])])[0]
+    assert (episode.fault.kind, episode.steps) == ("player", 1)
+    whole = rollout([env], plays([0], stop_after=2), testers=[ActionTape([1, np.float64(2)])])[0]
+    assert (whole.fault, whole.actions.tolist()) == (None, [1, 2])
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -136,6 +136,12 @@ def test_a_game_with_other_actions_is_refused(maze: Game) -> None:
     with pytest.raises(InputError, match=r"takes actions of MultiBinary\(3\)"):
         gymnasium_game("chords", Chords, Scope(("maze",)))
 
+    class Shifted(type(maze.make().unwrapped)):  # type: ignore[misc]
+        action_space = gymnasium.spaces.Discrete(4, start=1)
+
+    with pytest.raises(InputError, match="counts its actions from 1"):
+        gymnasium_game("shifted", Shifted, Scope(("maze",)))
+
 
 @pytest.mark.parametrize(
     ("facts", "says"),

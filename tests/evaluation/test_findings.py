@@ -87,6 +87,7 @@ def test_another_engine_is_named_but_does_not_speak_against_it(judged: Evaluatio
 
 def test_merging_keeps_the_shortest_and_does_not_depend_on_order(judged: Evaluation) -> None:
     finding = judged.findings[0]
+    finding = replace(finding, fault=replace(finding.fault, kind="hang", exception=""))
     longer = replace(finding, tape=replace(finding.tape, actions=(0,) * 9), occurrences=2)
     lost = replace(finding, tape=replace(finding.tape, actions=()), occurrences=1)
     other = replace(finding, fault=replace(finding.fault, where="elsewhere:1:f"))
@@ -97,6 +98,19 @@ def test_merging_keeps_the_shortest_and_does_not_depend_on_order(judged: Evaluat
         assert same.tape == finding.tape
         assert same.occurrences == 6
     assert finding.file_name != other.file_name
+
+
+def test_a_game_that_breaks_at_its_reset_does_so_again(tmp_path: Path) -> None:
+    protocol = GoalProtocol("vault_game:JAMMED", ("grab",), 2, default_worlds(2), 12, seed=0)
+    judged = evaluate(protocol, make_robber, "robber", SerialExecutor())
+    (finding,) = judged.findings
+    assert (finding.tape.actions, finding.occurrences) == ((), 2)
+    (file,) = save_findings([finding], tmp_path)
+    result = replay(load_recording(file))
+    assert (result.reproduced, result.steps) == (True, 0)
+    assert result.exception == "ArithmeticError: the door is jammed"
+    later = replace(finding, tape=replace(finding.tape, actions=(0,)))
+    assert merge_findings([later, finding])[0].tape == finding.tape
 
 
 def lost_finding(game: str, kind: str, actions: tuple[int, ...]) -> Finding:
@@ -138,6 +152,11 @@ def test_a_hang_that_does_not_come_again_is_not_reproduced() -> None:
         ('{"format": "lanista-finding"}', "not a finding"),
         (
             '{"format": "lanista-path", "function": "f", "tape": {}}',
+            "corrupt: This is not a recorded path",
+        ),
+        (
+            '{"format": "lanista-path", "function": "f", "tape": {"actions": [1], '
+            + '"scheme": "class", "digests": [], "engine": "old"}}',
             "corrupt: This is not a recorded path",
         ),
     ],

@@ -155,6 +155,9 @@ class _Lane:
         discrete = np.issubdtype(getattr(space, "dtype", None) or np.int64, np.integer)
         self._action_dtype = np.dtype(np.int64 if discrete else np.float32)
         self._action_bounds = None if discrete else (space.low, space.high)
+        first, count = getattr(space, "start", 0), getattr(space, "n", None)
+        several = count is None or bool(self._action_shape)
+        self._choices = None if several else range(int(first), int(first) + int(count or 0))
         self._answered = False
         self._rewards: list[float] = []
         self._traces: list[CallTrace] = []
@@ -233,6 +236,10 @@ class _Lane:
         """
         taken = np.array(action, dtype=self._action_dtype).reshape(self._action_shape)
         if self._action_bounds is None:
+            if not np.array_equal(taken, np.reshape(action, taken.shape)) or (
+                self._choices is not None and taken.item() not in self._choices
+            ):
+                raise ValueError(f"an action that the game does not have was chosen: {action}")
             return taken
         if not np.isfinite(taken).all():
             raise ValueError(f"an action that is not a number was chosen: {taken.tolist()}")

@@ -73,6 +73,11 @@ def gymnasium_game(
             f"Game {game_id!r} takes actions of {space}; players choose out of a Discrete space or "
             "give the floating-point numbers of a Box."
         )
+    if count and int(space.start):
+        raise InputError(
+            f"Game {game_id!r} counts its actions from {space.start}; wrap it so that they count "
+            "from 0."
+        )
     if actions is not None and len(actions) != count:
         raise InputError(
             f"Game {game_id!r} has {count} discrete actions and {len(actions)} names for them."

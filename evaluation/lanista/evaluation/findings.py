@@ -73,7 +73,8 @@ class Finding:
 
     Attributes:
         fault: What broke.
-        tape: How to get there; its last action is the one that broke it.
+        tape: How to get there; its last action is the one that broke it. Without actions the game
+            broke at its reset, or what was done is lost.
         last_calls: Names of the functions called in the last steps, in order, per step; the last
             entry holds the calls of the broken step up to the break.
         occurrences: How many plays broke in the same way.
@@ -102,6 +103,11 @@ class Finding:
     def identity(self) -> tuple[str, str, str]:
         """What makes two findings the same: kind, exception and place."""
         return self.fault.kind, self.fault.exception, self.fault.where
+
+    @property
+    def at_reset(self) -> bool:
+        """Whether the game broke before any action; without actions they may be lost instead."""
+        return not self.tape.actions and bool(self.fault.exception)
 
     @property
     def file_name(self) -> str:
@@ -186,7 +192,9 @@ def tape_from_json(value: Mapping[str, Any]) -> Tape:
         tuple(float(part) for part in item) if isinstance(item, list | tuple) else int(item)
         for item in value["actions"]
     )
-    scheme = value["scheme"]
+    scheme, engine = value["scheme"], value["engine"]
+    if not isinstance(engine, dict):
+        raise TypeError(f"engine is {engine!r}")
     if scheme not in {"definition", "class", "edge"}:
         raise ValueError(f"scheme {scheme!r} is unknown")
     digests = tuple(map(str, value["digests"]))
@@ -194,7 +202,7 @@ def tape_from_json(value: Mapping[str, Any]) -> Tape:
         raise ValueError(f"{len(actions)} actions have {len(digests)} digests")
     return Tape(
         game=str(value["game"]),
-        engine={str(name): str(item) for name, item in value["engine"].items()},
+        engine={str(name): str(item) for name, item in engine.items()},
         scheme=scheme,
         catalogue_sha256=str(value["catalogue_sha256"]),
         world=int(value["world"]),
@@ -237,5 +245,5 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
 def _preference(finding: Finding) -> tuple[float, int, str, tuple[Any, ...]]:
     tape = finding.tape
     # A finding whose actions were lost can't be replayed, so any other is better.
-    length = len(tape.actions) if tape.actions else math.inf
+    length = len(tape.actions) if tape.actions or finding.at_reset else math.inf
     return length, tape.world, tape.goal or "", tape.actions

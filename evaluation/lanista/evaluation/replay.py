@@ -95,7 +95,7 @@ def load_recording(file: Path) -> RecordedPath | Finding:
         raise
     except InputError as error:
         raise InputError(f"{file} is corrupt: {error}") from error
-    if not recording.tape.actions:
+    if not (recording.tape.actions or (isinstance(recording, Finding) and recording.at_reset)):
         raise InputError(f"{file} holds no actions, so it cannot be played again.")
     return recording
 

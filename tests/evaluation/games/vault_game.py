@@ -125,6 +125,14 @@ class ExitingEnv(VaultEnv):
     bug = "exit"
 
 
+class JammedEnv(VaultEnv):
+    """Breaks at the reset of every world."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed, options=options)
+        raise ArithmeticError("the door is jammed")
+
+
 def _game(name: str, make: Any) -> Game:
     return Game(
         id=f"vault_game:{name}",
@@ -143,6 +151,7 @@ def _game(name: str, make: Any) -> Game:
 GAME = _game("GAME", VaultEnv)
 HANGING = _game("HANGING", HangingEnv)
 EXITING = _game("EXITING", ExitingEnv)
+JAMMED = _game("JAMMED", JammedEnv)
 
 
 class Robber:

@@ -13,8 +13,12 @@ from lanista.agents.config import AgentConfig, TrainConfig
 from lanista.agents.training import train
 from lanista.data.dataset import GoalDataset
 from lanista.data.episode import EpisodeKey
+from lanista.data.executor import SerialExecutor
 from lanista.data.rollout import Play, rollout
 from lanista.envs.game import load_game
+from lanista.evaluation.evaluation import GoalProtocol
+from lanista.evaluation.findings import save_findings
+from lanista.evaluation.protocol import evaluate
 from lanista.platform.cli.app import main
 
 
@@ -89,6 +93,22 @@ def test_judge_then_replay_a_path_and_notice_a_change(
     path.write_text(json.dumps(changed))
     code, printed, _ = run(capsys, "replay", path, "--json")
     assert (code, json.loads(printed)["reproduced"]) == (1, False)
+
+
+def test_a_crash_at_the_reset_is_played_again_without_a_video(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from vault_game import make_robber
+
+    protocol = GoalProtocol("vault_game:JAMMED", ("grab",), 1, (10000,), step_cap=5, seed=0)
+    judged = evaluate(protocol, make_robber, "robber", SerialExecutor())
+    (file,) = save_findings(judged.findings, tmp_path)
+    film = tmp_path / "film.mp4"
+    code, printed, said = run(capsys, "replay", file, "--json", "--video", film)
+    value = json.loads(printed)
+    assert (code, value["reproduced"], value["steps"]) == (0, True, 0)
+    assert (value["video"], film.exists()) == (None, False)
+    assert "No video: the game broke at its reset." in said
 
 
 @pytest.mark.parametrize(

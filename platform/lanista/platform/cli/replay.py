@@ -47,8 +47,12 @@ def replay(
                 f"{video} cannot be written ({error.strerror}); choose another place."
             ) from error
     result = play_again(recording, hang_after_s=hang_timeout)
-    if video is not None and result.episode is None:
-        say("No video: the play took its process with it.")
+    if video is not None and (result.episode is None or not result.steps):
+        lost = (
+            "the play took its process with it" if result.steps else "the game broke at its reset"
+        )
+        say(f"No video: {lost}.")
+        video = None
     elif video is not None and result.episode is not None:
         goal = recording.function if isinstance(recording, RecordedPath) else recording.tape.goal
         write_video(result.episode, recording.tape.scheme, video, goal=goal)
