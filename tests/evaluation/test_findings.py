@@ -155,8 +155,7 @@ def test_a_hang_that_does_not_come_again_is_not_reproduced() -> None:
             "corrupt: This is not a recorded path",
         ),
         (
-            '{"format": "lanista-path", "function": "f", "tape": {"actions": [1], '
-            + '"scheme": "class", "digests": [], "engine": "old"}}',
+            '{"format":"lanista-path","function":"f","tape":{"actions":[],"scheme":"edge","engine":1}}',
             "corrupt: This is not a recorded path",
         ),
     ],
