@@ -337,3 +337,20 @@ def test_only_matrices_and_kernels_decay(toys: SimpleNamespace) -> None:
     together = [*decayed["params"], *spared["params"]]
     assert {id(p) for p in together} == {id(p) for p in agent.parameters()}
     assert len(together) == len(list(agent.parameters()))
+
+
+def test_held_out_episodes_that_reach_no_goal_do_not_stop_training(
+    toys: SimpleNamespace, tmp_path: Path
+) -> None:
+    dataset = toys.random_dataset()
+    unlucky = toys.episode(
+        dataset.catalogue, np.zeros((3, 5), np.float32), [0, 1], [[0], [2]], reset=[1, 3]
+    )
+    held_out = GoalDataset.from_episodes(
+        [unlucky], dataset.goals.tolist(), dataset.catalogue, action_count=4
+    )
+    config = TrainConfig(steps=2, validate_every=1, **QUICK)
+    found = train(AgentConfig(**SMALL), config, dataset, tmp_path, validation=held_out)
+    assert found.updates == 2
+    assert "train/loss" in found.metrics
+    assert "validation/loss" not in found.metrics

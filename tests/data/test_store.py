@@ -307,3 +307,27 @@ def test_reading_what_is_not_there_names_it(tmp_path, play_tiny):
     file.unlink()
     with pytest.raises(InputError, match=f"{file.name} is missing"):
         list(store.episodes())
+
+
+def test_a_replay_that_breaks_leaves_the_next_one_a_whole_game(tmp_path, play_tiny, monkeypatch):
+    from lanista.data import replay
+
+    played = play_tiny(range(6), tiny_game.CRASHING)
+    with EpisodeStore.create(
+        tmp_path / "s",
+        game=tiny_game.CRASHING,
+        catalogue=tiny_game.catalogue(),
+        recipe={"observations": "replayed"},
+    ) as store:
+        for episode in played:
+            store.add(episode)
+    begin = tiny_game.CrashingEnv.reset
+
+    def reset(self, **arguments):
+        if self.corridor.time == self.corridor.crash_at:
+            raise OSError("the game is gone")
+        return begin(self, **arguments)
+
+    monkeypatch.setattr(tiny_game.CrashingEnv, "reset", reset)
+    replay.environment_for.cache_clear()
+    assert [item.fault is None for item in store.episodes()] == [True, True, False] * 2

@@ -8,7 +8,7 @@ import tiny_game
 
 from lanista.data.store import EpisodeStore
 from lanista.data.verify import quarantine, verify
-from lanista.envs.errors import InputError
+from lanista.envs.errors import InputError, RunError
 
 
 @pytest.fixture
@@ -203,3 +203,23 @@ def test_what_is_no_store_or_beyond_mending_is_refused(store, tmp_path):
     assert len(verify(store.path).problems) == 2
     with pytest.raises(InputError, match="cannot be mended"):
         quarantine(store.path)
+
+
+def test_what_is_set_aside_is_on_record_before_it_moves(store, monkeypatch):
+    from lanista.data import verify as checks
+
+    file = store.rows()[0]["file"]
+    (store.path / file).write_bytes(b"?")
+
+    def full(path, value):
+        raise RunError(f"{path} cannot be written.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checks, "write_json", full)
+        with pytest.raises(RunError, match="cannot be written"):
+            quarantine(store.path)
+    assert (store.path / file).read_bytes() == b"?"
+    (store.path / "quarantine.json").write_text("{}")
+    with pytest.raises(InputError, match="is corrupt: it holds no list"):
+        quarantine(store.path)
+    assert (store.path / file).exists()

@@ -197,3 +197,12 @@ def test_more_workers_than_cpus_start_a_local_ray_of_that_size(
         with pytest.raises(RunError, match="far enough"):
             run_sweep(sweep(f"scheduling.workers={workers}"), root)
     assert asked == [available_cpus(), 64]
+
+
+def test_curves_leave_out_what_json_cannot_hold(root: Root) -> None:
+    folder, trial = RunFolder(root, "tiny"), sweep().trials()[0]
+    append_curve(folder.trial(trial), 1, {"train/loss": 2.0, "validation/loss": float("inf")})
+    append_curve(folder.trial(trial), 2, {"train/loss": 1.0, "validation/loss": 3.0})
+    folder.write_curves(trial)
+    written = json.loads((folder.trial(trial) / "curves.json").read_text())
+    assert written == {"train/loss": [[1, 2.0], [2, 1.0]], "validation/loss": [[2, 3.0]]}

@@ -17,7 +17,7 @@ from lanista.agents.checkpoint import Checkpoint
 from lanista.agents.config import AgentConfig, Spaces, TrainConfig
 from lanista.agents.networks.action import ActionGiver
 from lanista.data.dataset import GoalDataset
-from lanista.data.sampler import HindsightSampler, Windows
+from lanista.data.sampler import HindsightSampler, Windows, last_calls
 from lanista.envs.errors import InputError
 
 BATCH_STREAM, VALIDATION_STREAM = 1, 2
@@ -96,10 +96,12 @@ class Learner:
         self._validation: tuple[HindsightSampler, ResidentDataset] | None = None
         if validation is not None:
             _check_alike(dataset, validation)
-            self._validation = (
-                HindsightSampler(validation, agent.window),
-                ResidentDataset(validation, self.device, traces=traces),
-            )
+            # Held-out episodes are few; where none of them reaches a goal there is nothing to see.
+            if (last_calls(validation) >= 0).any():
+                self._validation = (
+                    HindsightSampler(validation, agent.window),
+                    ResidentDataset(validation, self.device, traces=traces),
+                )
 
     def step(self) -> Measures:
         """Do one update.
@@ -133,7 +135,7 @@ class Learner:
 
     @torch.no_grad()
     def validate(self) -> Measures | None:
-        """Look at held-out rows, the same ones each time; ``None`` without any."""
+        """Look at held-out rows, the same ones each time; ``None`` if no goal is reached in any."""
         if self._validation is None:
             return None
         sampler, resident = self._validation

@@ -1,5 +1,6 @@
 """Making a recorded play's observations anew from its world and its actions."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -32,6 +33,11 @@ def replay_episode(
     """
     env = environment_for(episode.key.game, scheme, None if only is None else tuple(only))
     again = play_again(env, episode)
+    if again.fault is not None:
+        # A game that broke may be in any state, and may not close; the next play gets a new one.
+        with contextlib.suppress(Exception):
+            env.close()
+        environment_for.cache_clear()
     assert again.observations is not None
     if hash_array(again.observations) != observations_sha256:
         raise InputError(

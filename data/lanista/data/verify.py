@@ -127,10 +127,19 @@ def quarantine(path: Path | str) -> Verification:
                 f"{path} cannot be mended: neither {HEADER_FILE} nor {MANIFEST_FILE} is sound."
             )
         entries = read_json(path / QUARANTINE_FILE) if (path / QUARANTINE_FILE).exists() else []
-        for problem in found.problems:
-            entries.append(asdict(problem) | {"moved_to": _set_aside(path, problem.file)})
-        # First the record, then what stands in for the files: a kill in between loses neither.
+        if not isinstance(entries, list):
+            raise InputError(
+                f"{path / QUARANTINE_FILE} is corrupt: it holds no list; move it away."
+            )
+        moves = {problem.file: _place_aside(path, problem.file) for problem in found.problems}
+        entries += [asdict(item) | {"moved_to": moves[item.file]} for item in found.problems]
+        # First the record, then the moves, then what stands in for the files: a kill in between
+        # loses nothing.
         write_json(path / QUARANTINE_FILE, entries)
+        for file, target in moves.items():
+            if target is not None:
+                (path / target).parent.mkdir(parents=True, exist_ok=True)
+                (path / file).replace(path / target)
         write_json(path / HEADER_FILE, found.header)
         tally = Tally()
         for encoded in found.sound:
@@ -240,15 +249,13 @@ def _problem(path: Path, file: str, error: InputError) -> Problem:
     return Problem(file, text if text.startswith(kinds) else f"corrupt: {text}")
 
 
-def _set_aside(path: Path, file: str) -> str | None:
-    source = path / file
-    if not source.exists():
+def _place_aside(path: Path, file: str) -> str | None:
+    """Say where a file is to be set aside, ``None`` where it is not there."""
+    if not (path / file).exists():
         return None
     target = path / QUARANTINE / file
     number = 0
     while target.exists():
         number += 1
         target = path / QUARANTINE / f"{file}.{number}"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    source.replace(target)
     return target.relative_to(path).as_posix()

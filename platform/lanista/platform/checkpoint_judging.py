@@ -113,7 +113,7 @@ def judge_checkpoint(
         )
     if on_start is not None:
         on_start(len(protocol.goals) * protocol.episodes)
-    with _executor(workers, hang_timeout_s) as executor, _scratch(out) as scratch:
+    with _executor(workers, hang_timeout_s) as executor, scratch_folder(out) as scratch:
         found = evaluate(
             protocol, maker, player.content_hash, executor, on_unit=on_unit, scratch=scratch
         )
@@ -218,11 +218,19 @@ def _executor(workers: int, hang_timeout_s: float) -> Iterator[Executor]:
 
 
 @contextlib.contextmanager
-def _scratch(out: Path | None) -> Iterator[Path]:
+def scratch_folder(out: Path | None) -> Iterator[Path]:
+    """Make a folder for the actions of plays that may not come back; it goes with the block.
+
+    Raises:
+        InputError: If it cannot be made.
+    """
     try:
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".plays-", dir=out) as folder:
-            yield Path(folder)
+        made = tempfile.TemporaryDirectory(prefix=".plays-", dir=out)
     except OSError as error:
-        raise InputError(f"{out} cannot be written to: {error.strerror or error}.") from error
+        place = out or tempfile.gettempdir()
+        raise InputError(f"{place} cannot be written to: {error.strerror or error}.") from error
+    # What is raised while it is used says itself what went wrong.
+    with made as folder:
+        yield Path(folder)

@@ -1,6 +1,7 @@
 """A run's folder: its configuration written at the start, one process at a time, resumable."""
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -144,7 +145,8 @@ class RunFolder:
         curves: dict[str, list[list[float]]] = {}
         for point in read_curve(self.trial(trial)):
             for name, value in point.items():
-                if name != "update":
+                # JSON knows no infinity, which a loss on held-out rows can come to.
+                if name != "update" and math.isfinite(value):
                     curves.setdefault(name, []).append([point["update"], value])
         write_json(self.trial(trial) / "curves.json", curves)
 

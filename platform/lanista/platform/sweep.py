@@ -296,8 +296,9 @@ class _Sweep:
         log.log_folder(checkpoint, "checkpoint")
         value = found.to_json()
         log.log_json(value["summary"], "evaluation_summary.json")
-        write_json(folder / EVALUATION, value)
+        # The file comes last: what it marks as done is not looked at again, its run neither.
         log.finish()
+        write_json(folder / EVALUATION, value)
 
     def _conclude(
         self, parent: RunLog, protocol: GoalProtocol, failures: dict[str, str]

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -59,6 +60,21 @@ def test_the_folder_keeps_paths_findings_and_videos(sweep: Path, content: Report
     before = [clip.file.stat().st_mtime_ns for clip in content.videos]
     again = collect_report_input(sweep, videos=2)
     assert [clip.file.stat().st_mtime_ns for clip in again.videos] == before
+
+
+def test_a_video_of_an_earlier_path_is_made_anew(tmp_path: Path, sweep: Path) -> None:
+    folder = tmp_path / "vault"
+    shutil.copytree(sweep, folder)
+    [clip, other] = collect_report_input(folder, videos=2).videos
+    file = folder / "paths" / f"{clip.file.stem}.json"
+    longer = json.loads(file.read_text())
+    longer["tape"]["actions"].insert(0, 0)
+    longer["tape"]["digests"].insert(0, "0" * 10)
+    file.write_text(json.dumps(longer))
+    before = [item.file.stat().st_mtime_ns for item in (clip, other)]
+    collect_report_input(folder, videos=2)
+    after = [item.file.stat().st_mtime_ns for item in (clip, other)]
+    assert (after[0] > before[0], after[1] == before[1]) == (True, True)
 
 
 def test_the_page_needs_nothing_from_outside(tmp_path: Path, content: ReportInput) -> None:

@@ -15,10 +15,12 @@ from lanista.data.dataset import GoalDataset
 from lanista.data.episode import EpisodeKey
 from lanista.data.executor import SerialExecutor
 from lanista.data.rollout import Play, rollout
+from lanista.envs.errors import InputError
 from lanista.envs.game import load_game
 from lanista.evaluation.evaluation import GoalProtocol
 from lanista.evaluation.findings import save_findings
 from lanista.evaluation.protocol import evaluate
+from lanista.platform.checkpoint_judging import scratch_folder
 from lanista.platform.cli.app import main
 
 
@@ -161,3 +163,14 @@ def test_bad_files_are_refused_in_a_line(
         assert (code, out) == (2, ""), arguments
         assert expected in err, arguments
         assert "Traceback" not in err, arguments
+
+
+def test_what_breaks_while_plays_are_made_is_not_blamed_on_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="the network went"), scratch_folder(tmp_path / "out"):
+        raise ConnectionError("the network went")
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(InputError, match="file cannot be written to"),
+        scratch_folder(tmp_path / "file"),
+    ):
+        pass

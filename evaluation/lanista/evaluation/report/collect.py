@@ -95,6 +95,7 @@ def collect_report_input(
     )
     findings = merge_findings(item for agent in agents for item in agent.evaluation.findings)
     paths = merge_paths(agent.evaluation.paths for agent in agents)
+    _drop_old_videos(sweep_folder, paths)
     save_findings(findings, sweep_folder / "findings")
     save_paths(paths, sweep_folder / "paths")
     return ReportInput(
@@ -166,6 +167,27 @@ def _agent(folder: Path, trial: Mapping[str, Any]) -> AgentReport:
         raise InputError(f"The trial {folder} is broken: {error!r}.") from error
 
 
+def _drop_old_videos(folder: Path, paths: tuple[RecordedPath, ...]) -> None:
+    """Remove the videos of functions to which there is another path by now."""
+    from lanista.evaluation.video import still_of
+
+    for path in paths:
+        video = _video_of(folder, path)
+        if not video.exists():
+            continue
+        try:
+            shown = RecordedPath.from_json(read_json(folder / "paths" / path.file_name, "path"))
+        except InputError:
+            shown = None
+        if shown != path:
+            video.unlink()
+            still_of(video).unlink(missing_ok=True)
+
+
+def _video_of(folder: Path, path: RecordedPath) -> Path:
+    return folder / "videos" / f"{path.file_name.removesuffix('.json')}.mp4"
+
+
 def _videos(
     folder: Path,
     agents: list[AgentReport],
@@ -179,7 +201,7 @@ def _videos(
     goals = {name for agent in agents for name in agent.evaluation.goal_base}
     clips: list[VideoClip] = []
     for path in pick_for_video(paths, goals, limit):
-        file = (folder / "videos" / path.file_name).with_suffix(".mp4")
+        file = _video_of(folder, path)
         if not file.exists():
             if not make:
                 continue
