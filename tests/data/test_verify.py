@@ -92,6 +92,16 @@ DAMAGES = {
         "store.json",
         "altered",
     ),
+    "header of another engine": (
+        lambda s: edit(s.path / "store.json", lambda v: v["engine"].update(version="9")),
+        "store.json",
+        "altered",
+    ),
+    "header of another form": (
+        lambda s: edit(s.path / "store.json", lambda v: v.update(engine="old", recipe=[])),
+        "store.json",
+        "corrupt",
+    ),
     "manifest gone": (lambda s: (s.path / "manifest.json").unlink(), "manifest.json", "missing"),
     "manifest cut": (
         lambda s: (s.path / "manifest.json").write_text("{"),
@@ -223,3 +233,18 @@ def test_what_is_set_aside_is_on_record_before_it_moves(store, monkeypatch):
     with pytest.raises(InputError, match="is corrupt: it holds no list"):
         quarantine(store.path)
     assert (store.path / file).exists()
+
+
+def test_an_altered_header_is_named_when_the_store_is_opened(store):
+    edit(store.path / "store.json", lambda value: value["engine"].update(version="9"))
+    with pytest.raises(InputError, match=r"store\.json is altered"):
+        EpisodeStore.open(store.path)
+
+
+def test_header_and_manifest_that_are_both_none_are_refused(store):
+    edit(store.path / "store.json", lambda value: value.update(engine="old"))
+    (store.path / "manifest.json").write_text("[]")
+    found = verify(store.path)
+    assert {problem.file for problem in found.problems} == {"manifest.json", "store.json"}
+    with pytest.raises(InputError, match="cannot be mended"):
+        quarantine(store.path)

@@ -46,6 +46,10 @@ def check_header(header: Any, file: str) -> Catalogue:
     wanted = {"game", "engine", "catalogue", "catalogue_sha256", "recipe"}
     if missing := sorted(wanted - header.keys()):
         raise InputError(f"{file} is corrupt: it lacks {', '.join(missing)}.")
+    engine = header["engine"]
+    known = isinstance(engine, dict) and engine.keys() >= {"version", "sha256"}
+    if not known or not isinstance(header["recipe"], dict):
+        raise InputError(f"{file} is corrupt: its engine or recipe is not of the right form.")
     catalogue = Catalogue.from_json(header["catalogue"])
     if catalogue.sha256 != header["catalogue_sha256"]:
         raise InputError(f"{file} is altered: its catalogue does not match its hash.")

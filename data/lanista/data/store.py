@@ -361,19 +361,24 @@ def check_action_dependent(value: Any, path: Path) -> tuple[int, ...]:
 
 
 def check_manifest(manifest: Any, header: Mapping[str, Any], path: Path) -> None:
-    """Refuse a manifest that is not what was once written for this header.
+    """Refuse a manifest that is not what was once written, and a header that it is not of.
 
     Raises:
-        InputError: If it is altered or lacks something.
+        InputError: If the manifest is altered or lacks something, or else the header is altered:
+            the manifest, which has a hash, repeats it.
     """
     try:
         altered = bool(hash_manifest(manifest) != manifest["manifest_sha256"])
         altered |= manifest["state"] not in ("open", "closed")
-        altered |= any(manifest[name] != value for name, value in header.items())
-    except (KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
         raise InputError(f"{path} is corrupt: it lacks {error}.") from error
+    except (TypeError, AttributeError) as error:
+        raise InputError(f"{path} is corrupt: it is no manifest.") from error
     if altered:
         raise InputError(f"{path} is altered: it does not match its own hash.")
+    if any(manifest.get(name) != value for name, value in header.items()):
+        header_file = path.with_name(HEADER_FILE)
+        raise InputError(f"{header_file} is altered: it is not what {path.name} repeats of it.")
 
 
 def _refuse_other(path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

@@ -165,10 +165,16 @@ def _read_descriptions(
         problems.append(_problem(path, HEADER_FILE, error))
     try:
         manifest = read_json(path / MANIFEST_FILE)
-        check_manifest(manifest, header or {}, path / MANIFEST_FILE)
+        check_manifest(manifest, {}, path / MANIFEST_FILE)
     except InputError as error:
         manifest = None
         problems.append(_problem(path, MANIFEST_FILE, error))
+    if header is not None and manifest is not None:
+        try:
+            check_manifest(manifest, header, path / MANIFEST_FILE)
+        except InputError as error:
+            header = None
+            problems.append(_problem(path, HEADER_FILE, error))
     if header is None and manifest is not None:
         names = ("format", "game", "engine", "catalogue", "catalogue_sha256", "recipe")
         header = {name: manifest[name] for name in names}
