@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import tiny_game
@@ -248,3 +249,18 @@ def test_header_and_manifest_that_are_both_none_are_refused(store):
     assert {problem.file for problem in found.problems} == {"manifest.json", "store.json"}
     with pytest.raises(InputError, match="cannot be mended"):
         quarantine(store.path)
+
+
+def test_a_manifest_cannot_have_files_outside_the_store_moved(store, tmp_path):
+    mine = tmp_path / "mine.txt"
+    mine.write_text("not a part of the store")
+    outside = Path("..") / mine.relative_to(store.path.parent)
+    edit(
+        store.path / "manifest.json",
+        lambda value: value["episodes"][0].update(file=outside.as_posix()),
+    )
+    with pytest.raises(InputError, match="is altered"):
+        EpisodeStore.open(store.path)
+    [problem] = quarantine(store.path).problems
+    assert (problem.file, mine.exists()) == ("manifest.json", True)
+    assert verify(store.path).ok

@@ -180,3 +180,11 @@ def test_json_round_trip_keeps_continuous_actions(judged: Evaluation) -> None:
     tape = replace(finding.tape, actions=((0.5, -1.0), (0.0, 2.0)), digests=())
     value: Any = json.loads(json.dumps(replace(finding, tape=tape).to_json()))
     assert Finding.from_json(value).tape.actions == ((0.5, -1.0), (0.0, 2.0))
+
+
+def test_a_findings_file_stays_in_its_folder(tmp_path: Path, judged: Evaluation) -> None:
+    finding = judged.findings[0]
+    fault = replace(finding.fault, exception="../../Error", kind="a/b")
+    (file,) = save_findings([replace(finding, fault=fault)], tmp_path / "findings")
+    assert file.parent.resolve() == tmp_path / "findings"
+    assert file.name.startswith("a-b-..-..-Error-")

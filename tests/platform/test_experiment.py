@@ -122,6 +122,7 @@ def test_a_grid_multiplies_what_it_changes() -> None:
         ("agents.one={algorithm: gcbc}", "two trials would be named one-seed-0"),
         ("evaluate.episodes=0", "episodes is 0"),
         ("evaluate.worlds=9-7", "run backwards"),
+        ("evaluate.worlds=3000000000-", "too many or too high"),
         ("evaluate.worlds=5-6", "worlds are 2 for 10 episodes"),
         ("evaluate.goals={subset: 0}", "subset is 0"),
         ("evaluate.step_cap=0", "step_cap is 0"),

@@ -6,12 +6,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lanista.data.episode import Episode
+from lanista.data.episode import Episode, EpisodeKey
 from lanista.data.episode_file import (
     EncodedEpisode,
     ObservationMode,
     decode_episode,
     encode_episode,
+    file_name,
     read_row,
 )
 from lanista.data.files import TEMPORARY, read_json, write_atomically, write_json
@@ -370,6 +371,8 @@ def check_manifest(manifest: Any, header: Mapping[str, Any], path: Path) -> None
     try:
         altered = bool(hash_manifest(manifest) != manifest["manifest_sha256"])
         altered |= manifest["state"] not in ("open", "closed")
+        # No hash covers the files' names, which must not lead out of the store.
+        altered |= any(row["file"] != _named_file(row) for row in manifest["episodes"])
     except KeyError as error:
         raise InputError(f"{path} is corrupt: it lacks {error}.") from error
     except (TypeError, AttributeError) as error:
@@ -379,6 +382,13 @@ def check_manifest(manifest: Any, header: Mapping[str, Any], path: Path) -> None
     if any(manifest.get(name) != value for name, value in header.items()):
         header_file = path.with_name(HEADER_FILE)
         raise InputError(f"{header_file} is altered: it is not what {path.name} repeats of it.")
+
+
+def _named_file(row: Mapping[str, Any]) -> str:
+    key = EpisodeKey(**row["key"])
+    if key.episode_id != row["episode_id"] or type(key.seat) is not int:
+        raise TypeError("the row of an episode has another name than its key")
+    return file_name(key)
 
 
 def _refuse_other(path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

@@ -113,7 +113,9 @@ class Finding:
     def file_name(self) -> str:
         """Name of the finding's file, the same for the same finding."""
         digest = blake2b("\n".join(self.identity).encode(), digest_size=5).hexdigest()
-        return f"{self.fault.kind}-{self.fault.exception or 'unknown'}-{digest}.json"
+        # Both can come from a file, and must not lead out of a folder.
+        shown = plain_name(f"{self.fault.kind}-{self.fault.exception or 'unknown'}")
+        return f"{shown}-{digest}.json"
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON value from which :meth:`from_json` makes an equal finding."""
@@ -161,6 +163,11 @@ def save_findings(findings: Sequence[Finding], folder: Path) -> list[Path]:
     for finding, path in zip(findings, paths, strict=True):
         write_json(path, finding.to_json())
     return paths
+
+
+def plain_name(text: str) -> str:
+    """Return a text as a part of a file's name: all but letters, digits and ``._-`` become -."""
+    return "".join(part if part.isalnum() or part in "._-" else "-" for part in text)
 
 
 def step_digests(episode: Episode, steps: int | None = None) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lanista.data.episode import Episode
 from lanista.envs.errors import InputError
 from lanista.envs.tracing.catalogue import Catalogue
-from lanista.evaluation.findings import Tape, tape_from_json, write_json
+from lanista.evaluation.findings import Tape, plain_name, tape_from_json, write_json
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,7 @@ class RecordedPath:
     @property
     def file_name(self) -> str:
         """Name of the path's file, readable and the same for the same function."""
-        kept = (letter if letter.isalnum() or letter in "._-" else "-" for letter in self.function)
-        return "".join(kept) + ".json"
+        return f"{plain_name(self.function)}.json"
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON value from which :meth:`from_json` makes an equal path."""

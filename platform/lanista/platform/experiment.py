@@ -98,7 +98,7 @@ class EvaluateConfig:
         """The worlds as numbers."""
         text = self.worlds.strip()
         if text.endswith("-") and text[:-1].isdecimal():
-            return tuple(range(int(text[:-1]), int(text[:-1]) + self.episodes))
+            text += str(int(text[:-1]) + self.episodes - 1)
         return tuple(parse_worlds(text))
 
 
