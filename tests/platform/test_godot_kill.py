@@ -119,13 +119,13 @@ def test_a_killed_engine_leaves_no_mark_on_a_recording(tmp_path: Path, hall: Pat
 def test_fifty_killed_engines_lose_and_double_nothing(
     tmp_path: Path, hall: Path, ray_cluster: None
 ) -> None:
-    what = recipe(hall, 320)
+    what = recipe(hall, 640)
     whole = recorded(tmp_path / "whole", what, SerialExecutor())
     killer = Killer(copy_name(hall), (0.2, 1.2), 50)
     began = time.monotonic()
     found = recorded(tmp_path / "killed", what, RayExecutor(2, max_tries=5), killer)
     assert len(killer.killed) == 50, f"the recording ended after {time.monotonic() - began:.0f} s"
-    assert (found.episodes, found.findings, found.failures) == (320, [], [])
+    assert (found.episodes, found.findings, found.failures) == (640, [], [])
     assert found.manifest_sha256 == whole.manifest_sha256
     assert verify(tmp_path / "killed").ok
     one, other = (EpisodeStore.open(tmp_path / name) for name in ("whole", "killed"))
