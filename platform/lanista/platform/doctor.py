@@ -16,7 +16,7 @@ from lanista.envs.actions import draw_action
 from lanista.envs.errors import InputError, LanistaError
 from lanista.envs.game import game_ids, load_game
 from lanista.platform.root import Root
-from lanista.platform.tracking import count_experiments, shown_uri
+from lanista.platform.tracking_store import count_experiments, shown_uri
 
 _PACKAGES = ("numpy", "torch", "gymnasium", "crafter", "numba", "pyarrow", "ray", "mlflow")
 _FREE_GIB = 5

@@ -6,21 +6,24 @@ what each of them means.
 
 import json
 import math
-import os
 import shlex
 import shutil
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from lanista.envs.errors import InputError
 from lanista.platform.root import Root
+from lanista.platform.tracking_store import (
+    answering,
+    artifacts_place,
+    check_reachable,
+    quiet,
+    shown_uri,
+)
 
 METRICS = (
     "collect/episodes",
@@ -62,38 +65,7 @@ METRICS = (
 
 _PARAM_LENGTH = 6000
 _BATCH_METRICS, _BATCH_PARAMS = 1000, 100
-_CONNECT_TIMEOUT_S = 5.0
-_DATABASES = {"sqlite", "postgresql", "mysql", "mssql"}
 SWEEP_TAG, TRIAL_TAG, KIND_TAG = "lanista.sweep", "lanista.trial", "lanista.kind"
-
-
-def count_experiments(root: Root) -> int:
-    """Return how many experiments the tracking server or database has.
-
-    Raises:
-        InputError: If it cannot be used.
-    """
-    _quiet()
-    from mlflow import MlflowClient
-
-    _check_reachable(root)
-    with _answering(root):
-        return len(MlflowClient(root.tracking_uri).search_experiments())
-
-
-@contextmanager
-def _answering(root: Root) -> Iterator[None]:
-    """Refuse in one line what MLflow raises."""
-    from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        yield
-    except (MlflowException, SQLAlchemyError, OSError) as error:
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(
-            f"MLflow at {shown_uri(root.tracking_uri)} does not answer: {line}"
-        ) from error
 
 
 class Tracker:
@@ -110,18 +82,20 @@ class Tracker:
         Raises:
             InputError: If the server or database does not answer.
         """
-        _quiet()
+        quiet()
         from mlflow import MlflowClient
         from mlflow.entities import ViewType
 
         self.uri = root.tracking_uri
         self.name = name
-        _check_reachable(root)
-        with _answering(root):
+        check_reachable(root)
+        with answering(root):
             self._client = MlflowClient(self.uri)
             found = self._client.get_experiment_by_name(name)
             if found is None:
-                self.experiment_id = self._client.create_experiment(name, _artifacts(root, name))
+                self.experiment_id = self._client.create_experiment(
+                    name, artifacts_place(root, name)
+                )
             else:
                 self.experiment_id = found.experiment_id
                 if found.lifecycle_stage == "deleted":
@@ -372,80 +346,3 @@ def shorten(value: Any) -> str:
     """Write a param's value in at most 6000 characters, the most that MLflow keeps whole."""
     text = str(value)
     return text if len(text) <= _PARAM_LENGTH else text[: _PARAM_LENGTH - 1] + "…"
-
-
-def _quiet() -> None:
-    """Keep MLflow's messages off standard output and its retries short."""
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "4")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "60")
-    import logging
-
-    for name in ("alembic", "mlflow.store.db.utils", "mlflow.tracking"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-
-
-def _artifacts(root: Root, name: str) -> str | None:
-    """Where a database without a server keeps artifacts; a server decides for itself."""
-    if root.tracking_uri.startswith(("http://", "https://")):
-        return None
-    return (root.runs / "artifacts" / name).resolve().as_uri()
-
-
-def _check_reachable(root: Root) -> None:
-    """Answer within seconds where MLflow itself would retry for minutes."""
-    uri = root.tracking_uri
-    if uri.partition(":")[0].partition("+")[0] in _DATABASES:
-        _check_database(root, uri)
-    if not uri.startswith(("http://", "https://")):
-        return
-    try:
-        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=_CONNECT_TIMEOUT_S):  # noqa: S310
-            return
-    except (OSError, ValueError) as error:
-        if isinstance(error, urllib.error.HTTPError) and error.code in (401, 403, 404):
-            return
-        raise InputError(
-            f"No MLflow server answers at {shown_uri(uri)} ({error}); start it, or unset "
-            "MLFLOW_TRACKING_URI to keep runs in SQLite under the root."
-        ) from error
-
-
-def _check_database(root: Root, uri: str) -> None:
-    from sqlalchemy import create_engine
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import SQLAlchemyError
-
-    engine = None
-    try:
-        sqlite = make_url(uri).get_backend_name() == "sqlite"
-        if sqlite:
-            root.runs.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(uri)
-        with engine.connect() as connection:
-            if sqlite:
-                # A file that can only be read opens all the same; the roll-back undoes this.
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-                connection.exec_driver_sql("CREATE TABLE lanista_probe (id INTEGER)")
-            connection.rollback()
-    except (SQLAlchemyError, ImportError, OSError) as error:
-        line = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        if "locked" in line:
-            return  # by a writer that is at it right now, which MLflow waits for
-        raise InputError(
-            f"The tracking database {shown_uri(uri)} cannot be used: {line}; mend or move it, "
-            "or set MLFLOW_TRACKING_URI to another."
-        ) from error
-    finally:
-        if engine is not None:
-            engine.dispose()
-
-
-def shown_uri(uri: str) -> str:
-    """Leave a password out of what is printed."""
-    scheme, separator, rest = uri.partition("://")
-    credentials, at, host = rest.rpartition("@")
-    if not at:
-        return uri
-    return f"{scheme}{separator}{credentials.partition(':')[0]}@{host}"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lanista.envs.errors import InputError
+from lanista.envs.godot.agent_spaces import ActionPart, ObservationPart
 from lanista.envs.godot.client import GodotClient
-from lanista.envs.godot.protocol import ActionPart, ObservationPart
 
 Go = Callable[..., list[dict[str, Any]]]
 

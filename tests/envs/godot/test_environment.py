@@ -17,12 +17,12 @@ from gymnasium.utils.env_checker import check_env
 from lanista.data.faults import fault_of
 from lanista.envs.errors import InputError
 from lanista.envs.game import Game, canonical_game_id, load_game
+from lanista.envs.godot.agent_spaces import ActionPart, ObservationPart
 from lanista.envs.godot.engine import find_engine
 from lanista.envs.godot.environment import GodotEnv, Launch, numbers_of
 from lanista.envs.godot.faults import GameCrashed, GameHung, GameScriptError
 from lanista.envs.godot.game import godot_game
 from lanista.envs.godot.godot_rl_wrappers import CleanRLGodotEnv, GodotRlEnv
-from lanista.envs.godot.protocol import ActionPart, ObservationPart
 from lanista.envs.godot.spaces import ActionLayout, ObservationLayout
 from lanista.envs.godot.vector import GodotVectorEnv
 from lanista.envs.wrappers import GoalReward

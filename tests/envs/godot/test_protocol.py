@@ -13,20 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanista.envs.godot.protocol import (
-    ActionPart,
-    AgentSpaces,
-    Connection,
-    DisconnectedError,
-    FrameReader,
-    ObservationPart,
-    ProtocolError,
-    pack_actions,
-    plain_actions,
-    read_json,
-    read_plain_observations,
-    read_spaces,
-)
+from lanista.envs.godot.agent_spaces import ActionPart, AgentSpaces, ObservationPart, read_spaces
+from lanista.envs.godot.connection import Connection, DisconnectedError, ProtocolError
+from lanista.envs.godot.packed import FrameReader, pack_actions
+from lanista.envs.godot.protocol import plain_actions, read_json, read_plain_observations
 
 SPACES = (
     AgentSpaces(

@@ -6,101 +6,57 @@ for each reset, the terminal observation, termination apart from truncation, and
 """
 
 import contextlib
-import re
-import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanista.envs.errors import InputError, RunError
+from lanista.envs.godot.agent_spaces import Action, AgentSpaces, Observation, read_spaces
+from lanista.envs.godot.connection import Connection, DisconnectedError, ProtocolError
 from lanista.envs.godot.faults import (
-    GameCrashed,
     GameFault,
     GameHung,
     GameProtocolError,
     GameScriptError,
 )
-from lanista.envs.godot.process import EngineProcess
-from lanista.envs.godot.protocol import (
+from lanista.envs.godot.frames import Frame, StepFrame
+from lanista.envs.godot.launching import (
+    EngineCommand,
+    accept,
+    check_start,
+    command_line,
+    failed_start,
+    listen,
+)
+from lanista.envs.godot.packed import (
     EXTENSION_VERSION,
-    MAJOR_VERSION,
-    MINOR_VERSION,
-    Action,
-    AgentSpaces,
-    Connection,
-    DisconnectedError,
     FrameReader,
-    Observation,
     PackedFrame,
-    ProtocolError,
     is_json,
     pack_actions,
+)
+from lanista.envs.godot.process import EngineProcess
+from lanista.envs.godot.protocol import (
+    MAJOR_VERSION,
+    MINOR_VERSION,
     plain_actions,
     read_json,
     read_plain_observations,
-    read_spaces,
 )
 
-DEFAULT_TICKS_PER_SECOND = 60
-_TICKS = re.compile(r"^common/physics_ticks_per_second\s*=\s*(\d+)", re.MULTILINE)
-_ACCEPT_POLL_S = 0.02
-_OPTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-class EngineCommand(Protocol):
-    """What the client needs to know of an engine."""
-
-    @property
-    def command(self) -> tuple[str, ...]:
-        """Program and first arguments."""
-
-
-@dataclass(frozen=True)
-class Frame:
-    """What a reset shows.
-
-    Attributes:
-        obs: One dictionary per agent, from the part's name to its array.
-        info: One dictionary per agent: what the game's ``get_info()`` says.
-        traces: One array per agent, ``int32``, shape ``[calls]``: ids of the functions called, in
-            order. The agents of one process share one engine and so one trace. ``None`` where the
-            project is not instrumented.
-        trace_truncated: Whether calls are missing from the trace.
-        ticks: Physics ticks that passed; 0 where the game does not say.
-        script_errors: What the game's scripts raised meanwhile, a text each (bridge only).
-    """
-
-    obs: tuple[Observation, ...]
-    info: tuple[dict[str, Any], ...]
-    traces: tuple[NDArray[np.int32] | None, ...]
-    trace_truncated: bool = False
-    ticks: int = 0
-    script_errors: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class StepFrame(Frame):
-    """What a step shows.
-
-    Attributes:
-        reward: Reward of each agent, shape ``[agents]``, ``float64``.
-        terminated: Whether each episode ended by the game's rules, shape ``[agents]``.
-        truncated: Whether each episode was cut, shape ``[agents]``.
-        final_obs: The last observation of each episode that ended in this step, else ``None``.
-        final_exact: Whether it was taken before the game reset the agent, shape ``[agents]``.
-    """
-
-    reward: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    terminated: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
-    truncated: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
-    final_obs: tuple[Observation | None, ...] = ()
-    final_exact: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+_Told = tuple[
+    tuple[Observation, ...],
+    tuple[dict[str, Any], ...],
+    tuple[NDArray[np.int32] | None, ...],
+    bool,
+    int,
+    tuple[str, ...],
+]
 
 
 class GodotClient:
@@ -189,10 +145,10 @@ class GodotClient:
             GameCrashed: If a signal ended it while it came up.
         """
         target = Path(project)
-        _check_start(engine, target, action_repeat, timeout_s, start_timeout_s, options, speedup)
-        listener = _listen(port)
+        check_start(engine, target, action_repeat, timeout_s, start_timeout_s, options, speedup)
+        listener = listen(port)
         try:
-            command = _command(
+            command = command_line(
                 engine,
                 target,
                 port=int(listener.getsockname()[1]),
@@ -207,7 +163,7 @@ class GodotClient:
             process = EngineProcess(command, memory_limit_mb=memory_limit_mb)
             try:
                 deadline = time.monotonic() + start_timeout_s
-                connection = _accept(listener, process, deadline)
+                connection = accept(listener, process, deadline)
                 client = cls(process, connection, timeout_s=timeout_s, script_errors=script_errors)
                 client._introduce(seed, options or {}, action_repeat, deadline, plain=plain)
                 if headless:
@@ -272,7 +228,7 @@ class GodotClient:
             message = read_json(self._connection.receive(left), "env_info")
             self.spaces = read_spaces(message)
         except (DisconnectedError, TimeoutError, ProtocolError) as error:
-            raise _failed_start(self._process, error) from error
+            raise failed_start(self._process, error) from error
         self._reader = FrameReader(self.spaces)
         self.action_repeat = action_repeat
         told = message.get("lanista")
@@ -323,7 +279,7 @@ class GodotClient:
                     "instrument the project, or set them at the start."
                 )
             message = self._ask({"type": "reset"}, "reset")
-            return Frame(self._observed(message), self._infos(message), self._no_traces())
+            return Frame(self._observed(message), self._infos(message), (None,) * self.n_agents)
         frame = self._frame(
             {
                 "type": "reset",
@@ -333,14 +289,7 @@ class GodotClient:
                 "reload": reload,
             }
         )
-        result = Frame(
-            frame.observations,
-            self._infos(frame.extra),
-            (frame.trace,) * self.n_agents,
-            frame.trace_truncated,
-            frame.ticks,
-            self._raised(frame),
-        )
+        result = Frame(*self._told(frame))
         self._check_script_errors(result.script_errors)
         return result
 
@@ -370,7 +319,7 @@ class GodotClient:
         result = StepFrame(
             self._observed(message),
             self._infos(message),
-            self._no_traces(),
+            (None,) * self.n_agents,
             reward=reward,
             terminated=done,
             truncated=np.zeros(count, np.bool_),
@@ -383,12 +332,7 @@ class GodotClient:
     def _bridged_step(self, actions: Sequence[Action]) -> StepFrame:
         frame = self._frame(pack_actions(actions, self.spaces))
         result = StepFrame(
-            frame.observations,
-            self._infos(frame.extra),
-            (frame.trace,) * self.n_agents,
-            frame.trace_truncated,
-            frame.ticks,
-            self._raised(frame),
+            *self._told(frame),
             reward=frame.rewards,
             terminated=frame.terminated,
             truncated=frame.truncated,
@@ -504,12 +448,16 @@ class GodotClient:
             return tuple({} for _ in range(self.n_agents))
         return tuple(info if isinstance(info, dict) else {} for info in infos)
 
-    def _no_traces(self) -> tuple[None, ...]:
-        return (None,) * self.n_agents
-
-    @staticmethod
-    def _raised(frame: PackedFrame) -> tuple[str, ...]:
-        return tuple(str(error) for error in frame.extra.get("errors", ()))
+    def _told(self, frame: PackedFrame) -> _Told:
+        """Return what a reset and a step both show, in the order of ``Frame``."""
+        return (
+            frame.observations,
+            self._infos(frame.extra),
+            (frame.trace,) * self.n_agents,
+            frame.trace_truncated,
+            frame.ticks,
+            tuple(str(error) for error in frame.extra.get("errors", ())),
+        )
 
     def _check_script_errors(self, raised: tuple[str, ...]) -> None:
         if self._script_errors != "raise":
@@ -519,149 +467,3 @@ class GodotClient:
         self._errors_seen = count
         if texts:
             raise GameScriptError(texts[0], self._process.output())
-
-
-def _check_start(
-    engine: EngineCommand | None,
-    project: Path,
-    action_repeat: int | None,
-    timeout_s: float,
-    start_timeout_s: float,
-    options: Mapping[str, str] | None,
-    speedup: float,
-) -> None:
-    problems = []
-    if not project.exists():
-        problems.append(f"{project}: there is no such project or program.")
-    elif project.is_dir() and not (project / "project.godot").is_file():
-        problems.append(f"{project}: holds no project.godot, so it is no Godot project.")
-    elif project.is_dir() and engine is None:
-        problems.append(f"{project}: a project needs an engine to play it.")
-    if action_repeat is not None and action_repeat < 1:
-        problems.append(f"An action is repeated at least once, not {action_repeat} times.")
-    if speedup <= 0:
-        problems.append(f"The speedup must be above 0, not {speedup}.")
-    if timeout_s <= 0 or start_timeout_s <= 0:
-        problems.append("A timeout must be above 0 seconds.")
-    problems += [
-        f"Option name {name!r} is no plain word (letters, digits, _)."
-        for name in options or {}
-        if not _OPTION_NAME.fullmatch(name)
-    ]
-    if problems:
-        raise InputError(*problems)
-
-
-def _listen(port: int | None) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        if port is not None:
-            # A port that only lingers from a game before is free; one that is served is not.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port or 0))
-        listener.listen(1)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise InputError(
-            f"Port {port} cannot be listened on ({error}): it is in use or not allowed; leave it "
-            "out and a free one is chosen."
-        ) from error
-    return listener
-
-
-def _command(
-    engine: EngineCommand | None,
-    project: Path,
-    *,
-    port: int,
-    seed: int,
-    action_repeat: int | None,
-    speedup: float,
-    options: Mapping[str, str],
-    headless: bool,
-    fixed_fps: int | None,
-    scene: str | None,
-) -> list[str]:
-    if project.is_dir():
-        assert engine is not None
-        command = [*engine.command, "--path", str(project.resolve())]
-        if scene is not None:
-            command.append(scene)
-    else:
-        command = [str(project.resolve())]
-    if headless:
-        command.append("--headless")
-    frames = native_ticks(project) if fixed_fps is None else fixed_fps
-    if frames > 0:
-        # Without it a headless engine sleeps in each iteration: about 145 of them a second.
-        command += ["--fixed-fps", str(frames)]
-    command += [f"--port={port}", f"--env_seed={seed}"]
-    if speedup != 1:
-        command.append(f"--speedup={speedup:g}")
-    if action_repeat is not None:
-        command.append(f"--action_repeat={action_repeat}")
-    # The plugin reads only what stands before a bare "--".
-    command += [f"--{name}={value}" for name, value in options.items()]
-    return command
-
-
-def native_ticks(project: Path) -> int:
-    """Return the physics ticks per second that a project's settings ask for (60 by default)."""
-    settings = project / "project.godot"
-    if not settings.is_file():
-        return DEFAULT_TICKS_PER_SECOND
-    found = _TICKS.search(settings.read_text(encoding="utf-8", errors="replace"))
-    return max(1, int(found.group(1))) if found else DEFAULT_TICKS_PER_SECOND
-
-
-def _accept(listener: socket.socket, process: EngineProcess, deadline: float) -> Connection:
-    listener.settimeout(_ACCEPT_POLL_S)
-    while time.monotonic() < deadline:
-        try:
-            connected, _ = listener.accept()
-        except TimeoutError:
-            if process.poll() is not None:
-                raise _failed_start(process, DisconnectedError()) from None
-            continue
-        return Connection(connected)
-    raise _failed_start(process, TimeoutError())
-
-
-def _failed_start(process: EngineProcess, cause: Exception) -> Exception:
-    """Say why a game did not come up, with what it printed and what is usually the reason."""
-    if isinstance(cause, DisconnectedError):
-        fault = process.wait_for_end()
-        code = process.poll()
-        if isinstance(fault, GameCrashed) and code is not None and code < 0:
-            return fault
-        what = str(fault)
-    else:
-        what = str(cause) if isinstance(cause, ProtocolError) else "it told no spaces in time"
-        process.kill()
-    output = process.opening()
-    text = f"The game did not come up: {what}. {_likely_cause(output)}"
-    return RunError(f"{text} It printed:\n{_telling(output)}" if output else text)
-
-
-def _telling(output: str, lines: int = 15) -> str:
-    """Return the lines from the first error on, or the first ones where there is none."""
-    printed = output.splitlines()
-    first = next((index for index, line in enumerate(printed) if "ERROR" in line), 0)
-    return "\n".join(printed[first : first + lines])
-
-
-def _likely_cause(output: str) -> str:
-    if "No loader found" in output:
-        return "A file of it cannot be imported here (a .blend file needs Blender, for one)."
-    if "Could not find base class" in output or "Could not find type" in output:
-        return "A class of it is unknown: run the engine once with --import, then see below."
-    if "Parse Error" in output or "SCRIPT ERROR" in output:
-        return "A script of it has an error (see below)."
-    if "no main scene" in output or "Couldn't detect whether" in output:
-        return "The project names no main scene: give one with `scene`."
-    if "Can't open project" in output or "Couldn't load project" in output:
-        return "The engine cannot read the project."
-    return (
-        "Likely causes: no Sync node or no agent in the scene that starts, agents not in training "
-        "mode, or a project that was never imported (run the engine once with --import)."
-    )

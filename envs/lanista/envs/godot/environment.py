@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.envs.errors import InputError
-from lanista.envs.godot.client import Frame, GodotClient
+from lanista.envs.godot.client import GodotClient
 from lanista.envs.godot.engine import Engine
 from lanista.envs.godot.faults import GameFault, GameProtocolError, GameScriptError
+from lanista.envs.godot.frames import Frame
 from lanista.envs.godot.spaces import layouts
 from lanista.envs.tracing.catalogue import Catalogue
 from lanista.envs.tracing.trace import CallTrace

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.envs.errors import InputError
-from lanista.envs.godot.client import GodotClient, StepFrame
+from lanista.envs.godot.agent_spaces import ActionPart, Observation, ObservationPart
+from lanista.envs.godot.client import GodotClient
 from lanista.envs.godot.engine import find_engine
-from lanista.envs.godot.protocol import ActionPart, Observation, ObservationPart
+from lanista.envs.godot.frames import StepFrame
 from lanista.envs.godot.spaces import ActionLayout
 
 Step = tuple[list[Observation], list[float], list[bool], list[bool], list[dict[str, Any]]]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.envs.errors import InputError
-from lanista.envs.godot.protocol import ActionPart, AgentSpaces, ObservationPart
+from lanista.envs.godot.agent_spaces import ActionPart, AgentSpaces, ObservationPart
 
 MOST_CHOICES = 1024
 """Most joint choices that several discrete actions are made one action of."""

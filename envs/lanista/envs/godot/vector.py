@@ -9,9 +9,10 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from lanista.envs.errors import InputError
-from lanista.envs.godot.client import Frame, GodotClient
+from lanista.envs.godot.client import GodotClient
 from lanista.envs.godot.environment import Launch, numbers_of
 from lanista.envs.godot.faults import GameScriptError
+from lanista.envs.godot.frames import Frame
 from lanista.envs.godot.spaces import layouts
 from lanista.envs.tracing.catalogue import Catalogue
 from lanista.envs.tracing.trace import CallTrace

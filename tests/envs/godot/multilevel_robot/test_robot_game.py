@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanista.envs.godot.client import GodotClient, StepFrame
+from lanista.envs.godot.client import GodotClient
 from lanista.envs.godot.engine import Engine
 from lanista.envs.godot.faults import GameScriptError
+from lanista.envs.godot.frames import StepFrame
 from lanista.envs.tracing.catalogue import Catalogue
 
 AHEAD = (0.0, -1.0)

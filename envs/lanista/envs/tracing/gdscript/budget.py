@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanista.envs.errors import InputError, RunError
+from lanista.envs.godot.agent_spaces import ActionPart
 from lanista.envs.godot.bridge_files import FOLDER
 from lanista.envs.godot.client import GodotClient
 from lanista.envs.godot.engine import Engine, run_engine
 from lanista.envs.godot.faults import GameFault
 from lanista.envs.godot.project import Project, import_project
-from lanista.envs.godot.protocol import ActionPart
 from lanista.envs.tracing.catalogue import Scheme
 from lanista.envs.tracing.gdscript.plan import Plan
 from lanista.envs.tracing.gdscript.project import instrument_project, project_plan
