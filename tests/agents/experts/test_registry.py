@@ -1,12 +1,12 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lanista.agents import experts  # by module: pytest collects imported names like tester_hash
+from lanista.agents.experts import registry
 from lanista.agents.experts.parameters import Fraction
 from lanista.agents.experts.registry import Kind, register
 from lanista.envs.errors import InputError
@@ -80,6 +80,23 @@ def test_a_hash_tells_parameters_apart_and_takes_defaults_for_what_they_are() ->
     assert others[1] == experts.tester_hash("crafter", "noisy", {"stop_steps": (3, 9)})
 
 
+def test_a_hash_covers_the_testers_of_its_own_game_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [("crafter", "noisy"), ("robot", "noisy"), ("crafter", "random")]
+    before = [experts.tester_hash(game, name, {}) for game, name in names]
+    read = Path.read_bytes
+
+    def changed(path: Path) -> bytes:
+        return read(path) + (b"#" if path.parent.name == "robot" else b"")
+
+    monkeypatch.setattr(Path, "read_bytes", changed)
+    registry._source_hash.cache_clear()
+    try:
+        after = [experts.tester_hash(game, name, {}) for game, name in names]
+    finally:
+        registry._source_hash.cache_clear()
+    assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True]
+
+
 def test_a_hash_is_the_same_in_another_process() -> None:
     code = (
         "from lanista.agents.experts import tester_hash; print(tester_hash('crafter','noisy',{}))"
@@ -102,23 +119,6 @@ def test_a_tester_of_another_game_can_be_added() -> None:
     assert experts.tester_names("crafter") == ["expert", "noisy", "random", "shuffled", "subgoal"]
     with pytest.raises(InputError, match="already"):
         register(Kind(game="tests:PONG", name="lazy", summary="", factory="a:b"))
-
-
-@given(low=st.integers(1, 500), more=st.integers(0, 500), seed=st.integers(0, 2**32))
-def test_a_drawn_stop_lies_in_its_range(low: int, more: int, seed: int) -> None:
-    stop = experts.drawn_stop({"stop_steps": (low, low + more)}, np.random.default_rng(seed))
-    assert stop is not None
-    assert low <= stop <= low + more
-
-
-def test_both_ends_of_a_stop_range_are_drawn_and_none_draws_nothing() -> None:
-    generator = rng()
-    state = generator.bit_generator.state
-    assert experts.drawn_stop({"epsilon": 0.5}, generator) is None
-    assert generator.bit_generator.state == state
-    assert {experts.drawn_stop({"stop_steps": [2, 3]}, generator) for _ in range(50)} == {2, 3}
-    with pytest.raises(InputError, match="stop_steps"):
-        experts.drawn_stop({"stop_steps": [3, 2]}, generator)
 
 
 def test_importing_the_experts_loads_no_game() -> None:

@@ -1,6 +1,5 @@
 """Scripted testers that read a game's state: they record the play that players learn from."""
 
-from lanista.agents.experts.parameters import drawn_stop
 from lanista.agents.experts.registry import make_tester, tester_hash, tester_names, tester_summary
 
-__all__ = ["drawn_stop", "make_tester", "tester_hash", "tester_names", "tester_summary"]
+__all__ = ["make_tester", "tester_hash", "tester_names", "tester_summary"]

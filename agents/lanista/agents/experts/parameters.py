@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 from lanista.envs.errors import InputError
 
 
@@ -124,23 +122,3 @@ def complete(
     if problems:
         raise InputError(*problems)
     return values
-
-
-def drawn_stop(parameters: Mapping[str, Any], rng: np.random.Generator) -> int | None:
-    """Draw after how many steps a tester stops of itself.
-
-    Args:
-        parameters: A tester's parameters; only ``stop_steps`` is read.
-        rng: What the number is drawn from; nothing is drawn if there is no ``stop_steps``.
-
-    Returns:
-        A number of steps from ``low`` to ``high``, both possible, or ``None`` to play on.
-
-    Raises:
-        InputError: If ``stop_steps`` is not two whole numbers in order.
-    """
-    value = parameters.get(STOP_STEPS)
-    wrong = StepRange().problem(value)
-    if wrong is not None:
-        raise InputError(f"{STOP_STEPS} is {value!r} but {wrong}.")
-    return None if value is None else int(rng.integers(value[0], value[1] + 1))

@@ -31,7 +31,7 @@ class Kind:
         factory: ``module:attribute`` of ``factory(parameters, rng) -> Tester``, imported only when
             a tester is made; it is handed every parameter by name.
         parameters: Its parameters by name; ``stop_steps`` is added to them.
-        modules: Modules or packages beside the experts package whose source decides how it plays.
+        modules: Further modules or packages whose source decides how it plays.
     """
 
     game: str
@@ -40,6 +40,16 @@ class Kind:
     factory: str
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Module of its factory, or the package of all testers of its game that come with Lanista.
+
+        Testers of other games are no part of it: changing one leaves recordings by others alone.
+        """
+        module = self.factory.partition(":")[0]
+        package = module.rpartition(".")[0]
+        return package if package.startswith(f"{__package__}.") else module
 
     @property
     def all_parameters(self) -> dict[str, Parameter]:
@@ -118,7 +128,7 @@ def tester_hash(game_id: str, name: str, parameters: Mapping[str, Any]) -> str:
         "game": kind.game,
         "name": name,
         "parameters": values,
-        "source": _source_hash((__package__ or "", *kind.modules)),
+        "source": _source_hash((kind.source, *kind.modules)),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
