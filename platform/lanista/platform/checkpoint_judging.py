@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lanista.data.executor import Executor, SerialExecutor
 from lanista.envs.errors import InputError
 from lanista.evaluation.evaluation import Evaluation, GoalProtocol
+from lanista.platform.cli.output import say
 
 if TYPE_CHECKING:
     from lanista.agents.config import Spaces
@@ -81,6 +82,11 @@ def judge_checkpoint(
 
     checkpoint = load_checkpoint(request.checkpoint, optimiser=False)
     store = _store_of(request, checkpoint.data, datasets)
+    if store is None and request.worlds is not None:
+        say(
+            "The recording that the checkpoint learned from is not found, so these worlds may be "
+            "ones that it has seen; name its folder with --data to have them checked."
+        )
     game = load_game(request.game or _game_of(checkpoint.engine, store))
     _check_fits(request.checkpoint, checkpoint.spaces, game)
     scheme = checkpoint.catalogue.scheme

@@ -115,6 +115,11 @@ def evaluate(
             fault = finding.fault
             say(f"Finding: {fault.kind} {fault.exception} {fault.message} at {fault.where}")
 
+    if lost := int((~found.played).sum()):
+        # Their findings say what became of them.
+        say(f"{lost} of {found.played.size} plays left no record.")
+        raise typer.Exit(1)
+
 
 def _shown(summary: dict[str, Any]) -> Any:
     from rich.console import Group
