@@ -3,11 +3,13 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanista.envs.errors import InputError
 from lanista.envs.godot.connection import ProtocolError
 
 Observation = dict[str, NDArray[Any]]
@@ -176,3 +178,17 @@ def action_values(agent: int, action: Action, space: AgentSpaces) -> list[list[f
                 raise ValueError(f"action {part.name!r} holds {number}")
         found.append([float(number) for number in numbers])
     return found
+
+
+def refuse_pixels(space: AgentSpaces, project: Path) -> None:
+    """Refuse pictures, for a game without a window.
+
+    Raises:
+        InputError: If a part of the observation is one.
+    """
+    pixels = [part.name for part in space.observation if part.pixels]
+    if pixels:
+        raise InputError(
+            f"{project}: the observation {pixels[0]!r} is a picture, and without a window the "
+            "engine draws none; give the agent numbers, or play it with a window."
+        )

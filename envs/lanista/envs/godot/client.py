@@ -9,14 +9,19 @@ import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanista.envs.errors import InputError, RunError
-from lanista.envs.godot.agent_spaces import Action, AgentSpaces, Observation, read_spaces
+from lanista.envs.godot.agent_spaces import (
+    Action,
+    AgentSpaces,
+    Observation,
+    read_spaces,
+    refuse_pixels,
+)
 from lanista.envs.godot.connection import Connection, DisconnectedError, ProtocolError
 from lanista.envs.godot.faults import (
     GameFault,
@@ -24,7 +29,7 @@ from lanista.envs.godot.faults import (
     GameProtocolError,
     GameScriptError,
 )
-from lanista.envs.godot.frames import Frame, StepFrame
+from lanista.envs.godot.frames import Frame, StepFrame, Told
 from lanista.envs.godot.launching import (
     EngineCommand,
     accept,
@@ -48,15 +53,6 @@ from lanista.envs.godot.protocol import (
     read_json,
     read_plain_observations,
 )
-
-_Told = tuple[
-    tuple[Observation, ...],
-    tuple[dict[str, Any], ...],
-    tuple[NDArray[np.int32] | None, ...],
-    bool,
-    int,
-    tuple[str, ...],
-]
 
 
 class GodotClient:
@@ -167,7 +163,7 @@ class GodotClient:
                 client = cls(process, connection, timeout_s=timeout_s, script_errors=script_errors)
                 client._introduce(seed, options or {}, action_repeat, deadline, plain=plain)
                 if headless:
-                    client._refuse_pixels(target)
+                    refuse_pixels(client.spaces[0], target)
             except BaseException:
                 process.close(grace_s=0.0)
                 raise
@@ -243,14 +239,6 @@ class GodotClient:
             self.ticks_per_second = int(told["ticks_per_second"])
             if told.get("startup_trace") is not None:
                 self.startup_trace = np.asarray(told["startup_trace"], np.int32)
-
-    def _refuse_pixels(self, project: Path) -> None:
-        pixels = [part.name for part in self.spaces[0].observation if part.pixels]
-        if pixels:
-            raise InputError(
-                f"{project}: the observation {pixels[0]!r} is a picture, and without a window the "
-                "engine draws none; give the agent numbers, or play it with a window."
-            )
 
     def reset(
         self,
@@ -371,9 +359,7 @@ class GodotClient:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        *_: object,
     ) -> None:
         self.close()
 
@@ -448,7 +434,7 @@ class GodotClient:
             return tuple({} for _ in range(self.n_agents))
         return tuple(info if isinstance(info, dict) else {} for info in infos)
 
-    def _told(self, frame: PackedFrame) -> _Told:
+    def _told(self, frame: PackedFrame) -> Told:
         """Return what a reset and a step both show, in the order of ``Frame``."""
         return (
             frame.observations,

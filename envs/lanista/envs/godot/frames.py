@@ -49,3 +49,14 @@ class StepFrame(Frame):
     truncated: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     final_obs: tuple[Observation | None, ...] = ()
     final_exact: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+
+Told = tuple[
+    tuple[Observation, ...],
+    tuple[dict[str, Any], ...],
+    tuple[NDArray[np.int32] | None, ...],
+    bool,
+    int,
+    tuple[str, ...],
+]
+"""What a reset and a step both show, in the order of :class:`Frame`."""
