@@ -29,8 +29,15 @@ RECIPE = CollectRecipe(
 
 def working_actors() -> list[psutil.Process]:
     """The actors of this process's own Ray that are at a unit."""
-    mine = psutil.Process().children(recursive=True)
-    return [process for process in mine if " ".join(process.cmdline()).startswith("ray::_Worker")]
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            name = " ".join(process.cmdline())
+        except psutil.Error:  # one killed before, which nobody has reaped yet
+            continue
+        if name.startswith("ray::_Worker"):
+            found.append(process)
+    return found
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,42 +63,46 @@ def engines(connected: bool = True) -> list[psutil.Process]:
     return found
 
 
-class Killer(threading.Thread):
-    """Kills a random engine now and then, each after it has had time to play."""
+class Killer:
+    """Kills a random engine when asked, at most ``limit`` of them."""
 
-    def __init__(self, hall_copy: str, pause: tuple[float, float], limit: int) -> None:
-        super().__init__(daemon=True)
+    def __init__(self, hall_copy: str, limit: int) -> None:
         self.killed: list[int] = []
-        self.over = threading.Event()
-        self._name, self._pause, self._limit = hall_copy, pause, limit
+        self.finished: list[str] = []
+        self._name, self._limit = hall_copy, limit
         self._rng = random.Random(0)
 
-    def run(self) -> None:
-        while len(self.killed) < self._limit:
-            if self.over.wait(self._rng.uniform(*self._pause)):
-                return
-            victims = [item for item in engines() if self._is_ours(item)]
-            if victims:
-                victim = self._rng.choice(victims)
-                self.killed.append(victim.pid)
-                os.kill(victim.pid, signal.SIGKILL)
+    def now_and_then(self, row: Mapping[str, Any]) -> None:
+        """Kill an engine for each twelve plays that finish, however fast the machine is."""
+        self.finished.append(row["episode_id"])
+        if len(self.finished) % 12 == 0 and len(self.killed) < self._limit:
+            self.kill_one()
 
-    def _is_ours(self, process: psutil.Process) -> bool:
+    def kill_one(self) -> None:
+        """Wait for a moment in the middle of plays and for an engine that is being played."""
+        time.sleep(self._rng.uniform(0.0, 0.3))
+        deadline = time.monotonic() + 60
+        while not (victims := [item for item in engines() if self.is_ours(item)]):
+            assert time.monotonic() < deadline, "nobody plays"
+            time.sleep(0.05)
+        victim = self._rng.choice(victims)
+        self.killed.append(victim.pid)
+        os.kill(victim.pid, signal.SIGKILL)
+
+    def is_ours(self, process: psutil.Process) -> bool:
         try:
             return any(self._name in part for part in process.cmdline())
         except psutil.Error:
             return False
 
 
-def recorded(path: Path, what: CollectRecipe, executor: Any, killer: Killer | None = None) -> Any:
-    if killer is not None:
-        killer.start()
-    try:
-        return collect(path, what, executor, experts.make_tester, experts.tester_hash)
-    finally:
-        if killer is not None:
-            killer.over.set()
-            killer.join()
+def recorded(
+    path: Path,
+    what: CollectRecipe,
+    executor: Any,
+    on_episode: Callable[[Mapping[str, Any]], None] | None = None,
+) -> Any:
+    return collect(path, what, executor, experts.make_tester, experts.tester_hash, on_episode)
 
 
 def copy_name(hall: Path) -> str:
@@ -108,8 +113,21 @@ def copy_name(hall: Path) -> str:
 def test_a_killed_engine_leaves_no_mark_on_a_recording(tmp_path: Path, hall: Path) -> None:
     what = recipe(hall, 12)
     whole = recorded(tmp_path / "whole", what, SerialExecutor())
-    killer = Killer(copy_name(hall), (0.1, 0.4), 2)
-    found = recorded(tmp_path / "killed", what, SerialExecutor(), killer)
+    killer = Killer(copy_name(hall), 2)
+    over = threading.Event()
+
+    def kill_twice() -> None:
+        while len(killer.killed) < 2 and not over.is_set():
+            killer.kill_one()
+
+    # One process plays and tells of plays only between them, so somebody else has to kill.
+    thread = threading.Thread(target=kill_twice, daemon=True)
+    thread.start()
+    try:
+        found = recorded(tmp_path / "killed", what, SerialExecutor())
+    finally:
+        over.set()
+        thread.join()
     assert len(killer.killed) == 2
     assert found.findings == []
     assert found.manifest_sha256 == whole.manifest_sha256
@@ -121,10 +139,11 @@ def test_fifty_killed_engines_lose_and_double_nothing(
 ) -> None:
     what = recipe(hall, 640)
     whole = recorded(tmp_path / "whole", what, SerialExecutor())
-    killer = Killer(copy_name(hall), (0.2, 1.2), 50)
-    began = time.monotonic()
-    found = recorded(tmp_path / "killed", what, RayExecutor(2, max_tries=5), killer)
-    assert len(killer.killed) == 50, f"the recording ended after {time.monotonic() - began:.0f} s"
+    killer = Killer(copy_name(hall), 50)
+    executor = RayExecutor(2, max_tries=5)
+    found = recorded(tmp_path / "killed", what, executor, killer.now_and_then)
+    assert len(killer.killed) == 50
+    assert len(killer.finished) == len(set(killer.finished)) == 640
     assert (found.episodes, found.findings, found.failures) == (640, [], [])
     assert found.manifest_sha256 == whole.manifest_sha256
     assert verify(tmp_path / "killed").ok
@@ -132,6 +151,6 @@ def test_fifty_killed_engines_lose_and_double_nothing(
     assert one.rows() == other.rows()
     # No engine outlives the recording that started it.
     deadline = time.monotonic() + 20
-    while [item for item in engines(connected=False) if killer._is_ours(item)]:
+    while [item for item in engines(connected=False) if killer.is_ours(item)]:
         assert time.monotonic() < deadline
         time.sleep(0.2)

@@ -31,6 +31,8 @@ static func drain() -> PackedInt32Array:
 	var taken := calls
 	calls = PackedInt32Array()
 	return taken
+static func take_regularly() -> void:
+	pass
 """
 
 NO_TRACER = """extends RefCounted

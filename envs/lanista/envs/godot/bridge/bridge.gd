@@ -328,6 +328,7 @@ func _send_spaces() -> void:
 	}
 	if ResourceLoader.exists(TRACER):
 		_tracer = load(TRACER)
+		_tracer.call(&"take_regularly")
 	var startup: Variant = _drain()
 	if _extended:
 		message["lanista"] = {

@@ -17,6 +17,7 @@ var _calls: PackedInt32Array = PackedInt32Array()
 
 func _ready() -> void:
 	process_mode = Node.PROCESS_MODE_ALWAYS
+	_trace.call(&"take_regularly")
 	var _error: int = get_tree().process_frame.connect(_on_frame)
 
 

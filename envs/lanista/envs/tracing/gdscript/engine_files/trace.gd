@@ -28,6 +28,7 @@ static var other_threads: bool = false
 static var _cut: bool = false
 static var _editing: bool = Engine.is_editor_hint()
 static var _watching: bool = false
+static var _taken_regularly: bool = false
 
 
 ## Takes out the calls recorded since the last drain, oldest first.
@@ -35,11 +36,23 @@ static func drain() -> PackedInt32Array:
 	# No call of the main thread comes in between, and other threads never append.
 	# By a variable: the engine would convert the property itself once, when it compiles this.
 	var recorded: Array = SINK.events
-	var drained: PackedInt32Array = PackedInt32Array(recorded)
-	recorded.clear()
 	truncated = _cut
 	_cut = false
+	if recorded.size() > LIMIT:
+		truncated = true
+		var _error: int = recorded.resize(LIMIT)
+	var drained: PackedInt32Array = PackedInt32Array(recorded)
+	recorded.clear()
 	return drained
+
+
+## Says that somebody drains from here on, who needs nobody to bound what is kept in between: a check
+## in every frame is a good part of what recording costs.
+static func take_regularly() -> void:
+	_taken_regularly = true
+	if _watching and not _editing:
+		_watching = false
+		(Engine.get_main_loop() as SceneTree).process_frame.disconnect(_check)
 
 
 ## Records a call if it comes from the main thread: the hook of projects that use threads.
@@ -74,7 +87,7 @@ static func find(row: int, script: Variant) -> int:
 ## Bounds what is kept while nobody drains, and keeps nothing in the editor.
 static func watch() -> void:
 	var tree: SceneTree = Engine.get_main_loop() as SceneTree
-	if tree != null and not _watching:
+	if tree != null and not _watching and (_editing or not _taken_regularly):
 		_watching = true
 		var _error: int = tree.process_frame.connect(_check)
 
