@@ -126,6 +126,18 @@ def load_game(game_id: str) -> Game:
             f"No game is named {game_id!r}; there are {known}, module:attribute, or the folder of "
             "a Godot project."
         )
+    game = import_game(game_id, target)
+    if not isinstance(game, Game):
+        raise InputError(f"Game {game_id!r} is a {type(game).__name__}, not a lanista Game.")
+    return game
+
+
+def import_game(game_id: str, target: str) -> Any:
+    """Return what ``module:attribute`` names, whatever it is.
+
+    Raises:
+        InputError: If it cannot be imported, for whatever reason; the line names ``game_id``.
+    """
     module_name, _, attribute = target.partition(":")
     if not module_name or not attribute:
         raise InputError(f"Game {game_id!r} is not of the form module:attribute.")
@@ -147,9 +159,6 @@ def load_game(game_id: str) -> Game:
             f"Game {game_id!r} cannot be imported: {type(error).__name__}: {error}."
         ) from error
     try:
-        game = getattr(module, attribute)
+        return getattr(module, attribute)
     except AttributeError as error:
         raise InputError(f"Game {game_id!r}: module {module_name} has no {attribute}.") from error
-    if not isinstance(game, Game):
-        raise InputError(f"Game {game_id!r} is a {type(game).__name__}, not a lanista Game.")
-    return game

@@ -89,11 +89,11 @@ def test_a_hash_covers_the_testers_of_its_own_game_alone(monkeypatch: pytest.Mon
         return read(path) + (b"#" if path.parent.name == "robot" else b"")
 
     monkeypatch.setattr(Path, "read_bytes", changed)
-    registry._source_hash.cache_clear()
+    registry.source_hash.cache_clear()
     try:
         after = [experts.tester_hash(game, name, {}) for game, name in names]
     finally:
-        registry._source_hash.cache_clear()
+        registry.source_hash.cache_clear()
     assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True]
 
 

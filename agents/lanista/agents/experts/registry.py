@@ -128,7 +128,7 @@ def tester_hash(game_id: str, name: str, parameters: Mapping[str, Any]) -> str:
         "game": kind.game,
         "name": name,
         "parameters": values,
-        "source": _source_hash((kind.source, *kind.modules)),
+        "source": source_hash((kind.source, *kind.modules)),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -149,7 +149,12 @@ def _load_built_in() -> None:
 
 
 @functools.cache
-def _source_hash(modules: tuple[str, ...]) -> str:
+def source_hash(modules: tuple[str, ...]) -> str:
+    """Return the hash of the sources of modules and whole packages, 64 hex digits.
+
+    Raises:
+        InputError: If one of them is not found.
+    """
     digest = hashlib.sha256()
     for module in modules:
         spec = importlib.util.find_spec(module)

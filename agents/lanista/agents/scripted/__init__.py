@@ -1,0 +1,1 @@
+"""Scripted league players: they act from observations alone."""
