@@ -100,10 +100,11 @@ def game_ids() -> list[str]:
 def canonical_game_id(game_id: str) -> str:
     """Return a game's id as it is kept: the folder of a Godot project by its absolute path."""
     target = _BUILT_IN.get(game_id, game_id)
-    return str(Path(target).resolve()) if _is_folder(target) else game_id
+    return str(Path(target).resolve()) if is_folder(target) else game_id
 
 
-def _is_folder(target: str) -> bool:
+def is_folder(target: str) -> bool:
+    """Whether a game's name is that of a folder rather than an id."""
     return Path(target).is_dir() or (":" not in target and (os.sep in target))
 
 
@@ -116,7 +117,7 @@ def load_game(game_id: str) -> Game:
         RunError: If a Godot project does not come up.
     """
     target = _BUILT_IN.get(game_id, game_id)
-    if _is_folder(target):
+    if is_folder(target):
         from lanista.envs.godot.game import folder_game
 
         return folder_game(str(Path(target).resolve()))

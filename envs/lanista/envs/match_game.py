@@ -1,14 +1,16 @@
 """Games for several seats: what a match plays, in turns or all seats at once."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanista.envs.errors import InputError
-from lanista.envs.game import import_game
+from lanista.envs.game import Game, game_ids, import_game, is_folder, load_game
+from lanista.envs.tracing.catalogue import Catalogue
+from lanista.envs.tracing.trace import CallTrace
 
 
 @dataclass(frozen=True)
@@ -20,10 +22,12 @@ class SeatView:
             and texts. It shares no memory with the game, so a player may write into it.
         legal_mask: Which actions are legal, ``bool`` in a shape that the game documents; ``None``
             where the game has no such thing.
+        call_trace: The calls caused by this seat's action before; empty where none are recorded.
     """
 
     obs: Any
     legal_mask: NDArray[np.bool_] | None = None
+    call_trace: CallTrace = field(default_factory=CallTrace)
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,10 @@ class MatchGame:
             makers draw them; ``None`` where they always are.
         render: ``render(env)`` returns a picture ``uint8[height, width, 3]``; ``None`` without one.
         text: ``text(env)`` returns the state in lines of text; ``None`` where there is no such.
+        shared: Whether the seats play one game. Where each plays its own copy of the world, the
+            seats are alike, and one match a world says all.
+        catalogue: ``catalogue()`` returns what the ids in call traces mean; ``None`` where there
+            are no traces.
     """
 
     id: str
@@ -166,6 +174,8 @@ class MatchGame:
     official_draw: Callable[[Mapping[str, Any]], bool] | None = None
     render: Callable[[MatchEnv], NDArray[np.uint8]] | None = None
     text: Callable[[MatchEnv], str] | None = None
+    shared: bool = True
+    catalogue: Callable[[], Catalogue] | None = None
 
     def __post_init__(self) -> None:
         if self.turns not in {"alternating", "simultaneous"}:
@@ -181,24 +191,33 @@ _BUILT_IN = {
 
 
 def match_game_ids() -> list[str]:
-    """Return the ids of the games for several seats that come with Lanista, installed or not."""
-    return sorted(_BUILT_IN)
+    """Return the ids of the games that come with Lanista and can be matched in, installed or not.
+
+    Games for one seat are among them: two players each play the same world, see ``one_seat``.
+    """
+    return sorted({*_BUILT_IN, *game_ids()})
 
 
 def load_match_game(game_id: str) -> MatchGame:
-    """Find a game for several seats by its id, or as ``module:attribute``.
+    """Find a game to match players in: by its id, as ``module:attribute``, or a Godot folder.
 
     Raises:
         InputError: If there is no such game, or what it needs is not installed.
     """
-    target = _BUILT_IN.get(game_id, game_id)
-    if ":" not in target:
-        known = ", ".join(match_game_ids())
-        raise InputError(
-            f"No game for several seats is named {game_id!r}; there are {known}, or "
-            "module:attribute."
-        )
-    game = import_game(game_id, target)
+    from lanista.envs.one_seat import one_seat_match_game
+
+    target = _BUILT_IN.get(game_id)
+    if target is None and (":" not in game_id or game_id in game_ids()):
+        if game_id not in game_ids() and not is_folder(game_id):
+            known = ", ".join(match_game_ids())
+            raise InputError(
+                f"No game is named {game_id!r}; there are {known}, module:attribute, or the "
+                "folder of a Godot project."
+            )
+        return one_seat_match_game(load_game(game_id))
+    game = import_game(game_id, target or game_id)
+    if isinstance(game, Game):
+        return one_seat_match_game(game)
     if not isinstance(game, MatchGame):
-        raise InputError(f"Game {game_id!r} is a {type(game).__name__}, not a MatchGame.")
+        raise InputError(f"Game {game_id!r} is a {type(game).__name__}, not a lanista game.")
     return game
