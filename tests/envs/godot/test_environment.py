@@ -249,6 +249,12 @@ def test_all_agents_of_a_process_are_a_vector(games: Any, engine: Any) -> None:
         assert info["final_obs"][which][0] < -3.0
         assert seen[which, 0] >= -1.0
         assert info["final_obs"][1] is None
+        assert info["_final_info"].tolist() == ended.tolist()
+        told = info["final_info"]
+        assert told["_step_info"].tolist() == ended.tolist()
+        assert told["step_info"][which] == info["step_info"][which]
+        assert told["call_trace"][which] == info["call_trace"][which]
+        assert told["step_info"][1] is None
         assert all(trace == info["call_trace"][0] for trace in info["call_trace"])
         alone, _ = envs.reset(options={"reset_mask": np.array([False, True, False])})
         # The others play on while the one is reset, which takes a tick of the engine.
@@ -256,6 +262,31 @@ def test_all_agents_of_a_process_are_a_vector(games: Any, engine: Any) -> None:
         assert alone[1, 1] < seen[1, 1]
         with pytest.raises(InputError, match="give one seed"):
             envs.reset(seed=[1, 2, 3])
+
+
+def test_a_vector_of_one_plays_as_the_single_agent_does(games: Any, engine: Any) -> None:
+    launch = Launch(engine, games.project("sync_seven", trace=True, limit=40))
+    with (
+        closing(GodotVectorEnv(launch)) as envs,
+        closing(GodotEnv(launch, fresh="reset")) as env,
+    ):
+        many, _ = envs.reset(seed=9)
+        single, _ = env.reset(seed=9)
+        assert many.tolist() == [single.tolist()]
+        for _ in range(60):
+            many, rewards, ended, cut, info = envs.step(LEFT[None])
+            single, reward, over, late, told = env.step(LEFT)
+            assert (rewards[0], ended[0], cut[0]) == (reward, over, late)
+            assert info["call_trace"][0] == told["call_trace"]
+            assert info["step_info"][0] == told["step_info"]
+            if over or late:
+                assert info["final_obs"][0].tolist() == single.tolist()
+                assert info["final_info"]["step_info"][0] == told["step_info"]
+                break
+            assert many.tolist() == [single.tolist()]
+            assert "final_info" not in info
+        else:
+            pytest.fail("no episode ended")
 
 
 def test_code_written_for_godot_rl_plays_on(games: Any) -> None:

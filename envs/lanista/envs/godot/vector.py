@@ -24,8 +24,10 @@ class GodotVectorEnv(VectorEnv[Any, Any, Any]):  # type: ignore[misc]
     A game resets its agents itself as soon as their episodes end, so this is Gymnasium's
     ``SAME_STEP`` autoreset: the observation after an ending is the next episode's first, and
     ``info["final_obs"]`` holds the last of the one that ended (``info["_final_obs"]`` says for
-    which agents). ``info["call_trace"]`` is an array of ``CallTrace``, the same for all agents:
-    the engine is one, and which agent made a call cannot be told.
+    which agents), with ``info["final_info"]`` beside it: what the game said of the step that ended
+    the episode. ``info["call_trace"]`` is an array of ``CallTrace``, the same for all agents: the
+    engine is one, and which agent made a call cannot be told. A game's own reset comes in the step
+    that ends an episode, so that its calls are in that step's trace.
 
     Attributes:
         catalogue: What the ids of the traces mean.
@@ -128,6 +130,11 @@ class GodotVectorEnv(VectorEnv[Any, Any, Any]):  # type: ignore[misc]
                 if final is not None:
                     last[agent] = self._seen.join(final)
             info["final_obs"], info["_final_obs"] = last, ended
+            final_info: dict[str, Any] = {}
+            for name in ("call_trace", "step_info"):
+                final_info[name] = np.where(ended, info[name], None)
+                final_info[f"_{name}"] = ended.copy()
+            info["final_info"], info["_final_info"] = final_info, ended.copy()
         return observations, frame.reward, frame.terminated, frame.truncated, info
 
     def close_extras(self, **_: Any) -> None:

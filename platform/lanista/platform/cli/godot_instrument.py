@@ -154,12 +154,12 @@ def _shown(value: dict[str, Any]) -> Any:
         )
     if not value["checked"]:
         lines.append(f"its scripts were not loaded for a check: {value['unchecked']}")
-    if value["failing_before"]:
-        lines.append(
-            "does not load in the project itself: "
-            + ", ".join(value["failing_before"][:5])
-            + (" …" if len(value["failing_before"]) > 5 else "")
-        )
+    failing = list(value["failing_before"].items())
+    lines.extend(
+        f"does not load in the project itself: {file} ({why})" for file, why in failing[:5]
+    )
+    if len(failing) > 5:
+        lines.append(f"and {len(failing) - 5} more scripts do not (--json names them)")
     lines.extend(
         f"{item['file']} {item['owner']}: the engine's functions differ from those read "
         f"(missing {', '.join(item['missing']) or 'none'}, "

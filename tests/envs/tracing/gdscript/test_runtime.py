@@ -124,7 +124,7 @@ def test_every_script_loads_and_the_engine_lists_the_same_functions(
     made, output = kinds
     assert made.checked
     assert made.skipped == ()
-    assert made.failing_before == ()
+    assert made.failing_before == {}
     assert made.differences == ()
     assert "SCRIPT ERROR" not in output
 
@@ -314,6 +314,7 @@ def test_a_script_that_only_hooks_break_is_put_back(
     assert "not with hooks" in skipped["base.gd"].why
     assert "no_such_function" in skipped["base.gd"].why
     assert set(made.failing_before) == {"bad.gd", "broken.gd"}
+    assert "no_such_name" in made.failing_before["broken.gd"]
     assert (made.path / "base.gd").read_text() == files["base.gd"]
     assert (made.path / "bad.gd").read_text() == files["bad.gd"]
     assert printed(run_engine(made.path, QUIT, "300"), "SUM") == [[1]]

@@ -37,7 +37,7 @@ from lanista.envs.tracing.gdscript.scope import GodotScope
 EVERYTHING = GodotScope()
 """All scripts of a project outside ``addons/``."""
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ class Instrumented:
             the main thread are recorded.
         checked: Whether the engine loaded every script before and after.
         unchecked: Why not: no engine was given, or the untouched project ends before that.
-        failing_before: Scripts that the engine does not load as the author left them either.
+        failing_before: Scripts that the engine does not load as the author left them either, with
+            what it says of each.
         differences: Where the engine's own lists of methods differ from the functions read.
         sha256: Hash of all that the copy is made of: the project, what is recorded, and Lanista's
             own files in it.
@@ -85,7 +86,7 @@ class Instrumented:
     threads: tuple[str, ...]
     checked: bool
     unchecked: str
-    failing_before: tuple[str, ...]
+    failing_before: dict[str, str]
     differences: tuple[Difference, ...]
     sha256: str
 
@@ -99,7 +100,7 @@ class Instrumented:
             "threads": list(self.threads),
             "checked": self.checked,
             "unchecked": self.unchecked,
-            "failing_before": list(self.failing_before),
+            "failing_before": dict(self.failing_before),
             "differences": [asdict(item) for item in self.differences],
             "catalogue_functions": len(self.catalogue),
             "catalogue_sha256": self.catalogue.sha256,
@@ -213,7 +214,7 @@ def instrument_project(
             threads=inventory.threads,
             checked=before is not None,
             unchecked="" if before is not None else unchecked,
-            failing_before=tuple(sorted(before.failing)) if before is not None else (),
+            failing_before=dict(sorted(before.failing.items())) if before is not None else {},
             differences=tuple(found),
             sha256=key,
         )
@@ -324,7 +325,7 @@ def _read_back(mark: dict[str, Any], target: Path, plan: Plan) -> Instrumented:
         threads=tuple(mark["threads"]),
         checked=mark["checked"],
         unchecked=mark["unchecked"],
-        failing_before=tuple(mark["failing_before"]),
+        failing_before=dict(mark["failing_before"]),
         differences=tuple(
             Difference(
                 item["file"], item["owner"], tuple(item["missing"]), tuple(item["unexpected"])
